@@ -55,10 +55,7 @@ class TableSize:
     """How large a table is, and its files.
 
     Attributes:
-        rows: Rows of the table.
-        files: Files of the table.
         size_bytes: Size of all files.
-        target_file_bytes: Target size of a file.
     """
 
     rows: int
@@ -95,8 +92,6 @@ class PredicateAdvice:
     """What one condition of the workload reads.
 
     Attributes:
-        predicate: The condition.
-        weight: Its weight.
         source: Where it comes from.
         opened_now: Share of rows in the files that it reads now, 0 … 1.
         opened_then: The same with the advice, as expected.
@@ -129,10 +124,7 @@ class Advice:
         gains: What the change saves of the opened rows, once for each seed: with constants, rows and cuts that the
             search has not seen.
         min_gain: The gain that a change must have for every seed.
-        rows: Rows of the table.
-        files: Files of the table.
         files_then: Files after a rewrite.
-        size_bytes: Size of the table.
         rewrite_bytes: Bytes that the change reads and writes; 0 if there is nothing to do.
         saved_bytes: Bytes that a query of the workload reads less on average.
         payback_queries: After how many queries the change has saved what it reads and writes; None if it saves nothing.
@@ -189,8 +181,6 @@ def advise(
     Args:
         sample: Rows of the table, with all columns that the workload filters on and all present keys.
         queries: The workload, at least one query.
-        size: Of the table.
-        present: The layout now.
         min_gain: The gain that a change must have for every seed, 0 … 1.
         may_partition: Whether other partition columns may be advised.
         may_choose_keys: Whether other keys may be advised. Otherwise only other cuts are.
@@ -359,7 +349,6 @@ class _Advising:
         """Returns the expected share for each condition, on average over the seeds.
 
         Args:
-            layout: The layout.
             found: As for `shares_read`.
             now: The shares now.
             whole: Whether the table is rewritten. Otherwise only indexes are added to the files as they are.
@@ -488,7 +477,6 @@ def why_of(advice: Advice, *, with_filters: bool = True) -> str:
     """Returns the advice in a sentence.
 
     Args:
-        advice: The advice.
         with_filters: Whether its figures count the Bloom filters that it names.
     """
     filters = [each for each in advice.bloom if each not in advice.bloom_now]

@@ -31,7 +31,6 @@ class Asking:
     scan. Alternatives on one key become several boxes that share the weight.
 
     Args:
-        queries: The queries.
         sample: Rows of the table.
         found_by_value: As for `shares_read`. Queries that an index serves have little to gain from cuts.
     """

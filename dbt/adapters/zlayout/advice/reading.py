@@ -26,7 +26,6 @@ class Weighted:
     """Predicates in normal form, with weights that sum to 1.
 
     Attributes:
-        predicates: The predicates.
         weights: float64[n].
     """
 
@@ -55,8 +54,6 @@ def shares_read(
     """Returns for each query the share of the rows that lie in files it reads.
 
     Args:
-        queries: The queries.
-        files: The files.
         found_by_value: For each column whose values an index of files finds, such as by Bloom filters, the share of all
             files that hold a value of it on average.
     """
@@ -97,7 +94,6 @@ def rows_of_a_value(sample: Sample, path: ColumnPath, table_rows: int) -> float:
     Args:
         sample: A uniform sample of the table.
         path: A column of the sample.
-        table_rows: Rows of the table.
     """
     column = sample.columns[path]
     ranks = column.rank[column.rank >= 0]

@@ -111,7 +111,6 @@ class Layout:
 
     Attributes:
         zorder: The clustering keys, most important first.
-        partition_by: The partition columns.
         linear: Whether rows are sorted by the first key, then the second, and so on.
         asked: What queries ask of the keys, if the cuts follow them.
     """

@@ -18,8 +18,8 @@ from dbt.adapters.zlayout.curve.keys import (
     key_type,
     large_binary,
     null_mask,
+    separators,
 )
-from dbt.adapters.zlayout.curve.prefixes import separators
 
 _NULL_RANK = 0
 

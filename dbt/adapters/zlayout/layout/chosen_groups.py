@@ -242,7 +242,6 @@ def _small_file_groups(
         size_bytes: int64[n], of all files.
         files: Positions of the partition's files.
         min_file_bytes: Files below this size are small.
-        target_bytes: Target size of a file.
         min_input_files: Number of files from which on a run is worth it even if it does not fill a file.
         as_built: bool[n], files of the last build; None for no file.
     """
@@ -398,7 +397,6 @@ def pack_groups(candidates: Candidates, target_bytes: int, wanted: ReclusteringC
 
     Args:
         candidates: The files. In a table without keys they are packed in the order of the table.
-        target_bytes: Target size of a file.
         wanted: What is worth rewriting. With ``rewrite_all`` all files are packed.
 
     Returns:

@@ -33,7 +33,7 @@ from dbt.adapters.zlayout.spark.read.conditions import predicates_of, predicates
 from dbt.adapters.zlayout.spark.read.record_tables import files_name
 from dbt.adapters.zlayout.spark.read.scan_log import active_log, logged_workload, read_scans
 from dbt.adapters.zlayout.spark.read.session import open_managed
-from dbt.adapters.zlayout.spark.rewrite.column_sample import bytes_of_a_row, column_sample, kept_on_disk, sampled
+from dbt.adapters.zlayout.spark.rewrite.key_sample import bytes_of_a_row, column_sample, kept_on_disk, sampled
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.schema.types import arrow_carries, arrow_schema
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
@@ -155,8 +155,6 @@ class _Asking:
     """A workload that is to choose for a table.
 
     Attributes:
-        spark: The session.
-        name: The table.
         layout: As the settings want it.
         workload: The conditions.
         queries: What they mean.

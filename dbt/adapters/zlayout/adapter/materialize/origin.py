@@ -38,7 +38,7 @@ _CHANGES = {
 
 @dataclass(frozen=True)
 class Origin:
-    """What a run makes the rows of a model from.
+    """The inputs from which a run makes the rows of a model.
 
     Attributes:
         code: Digest of the compiled SQL without comments.
@@ -108,7 +108,7 @@ def origin_of(
 def reasons_to_run(
     spark: SparkSession, before: Mapping[str, Any], model: Mapping[str, Any], wanted: ModelWrite
 ) -> list[str]:
-    """Returns what of a model's last run has changed, as far as it can be told without compiling the model."""
+    """Returns what has changed since a model's last run, as far as can be said without compiling the model."""
     unknown = before.get("unknown")
     found = [str(each) for each in unknown] if isinstance(unknown, list) else []
     facts = {

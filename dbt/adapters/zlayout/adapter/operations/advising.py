@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.advice.advice import MIN_GAIN
 from dbt.adapters.zlayout.config.workload import WeightedCondition, merged, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
+from dbt.adapters.zlayout.spark.read.conditions import QueryScan
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, condition_text, logged_workload, read_scans
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -29,7 +29,6 @@ class ProjectWorkload:
     """What the queries of a project ask, table by table.
 
     Args:
-        session: The session.
         nodes: ``graph.nodes``, or the nodes of a manifest.
         target: The target folder of the project, with compiled SQL and the scan log; None without one.
         scans: The folder of the scan log; None for the one in the target folder.
@@ -68,7 +67,6 @@ def table_advice(table: ZTable, workload: Sequence[WeightedCondition], min_gain:
     """Advises one table. Says why if nothing can be advised.
 
     Args:
-        table: The table.
         workload: Conditions on it; may be empty.
         min_gain: As for `ZTable.advise`.
     """
@@ -93,13 +91,11 @@ def advise_report(
     """Advises the table of a model, or all tables of the project.
 
     Args:
-        session: The session.
         model: The model; None for all.
         nodes: ``graph.nodes``, or the nodes of a manifest.
         target: As for `ProjectWorkload`.
         predicates: Conditions in place of what is known of the project's queries.
         min_gain: The gain that a change must have; None for the default.
-        as_json: Whether the report is JSON.
         scans: As for `ProjectWorkload`.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.spark.read.query_scans import QueryScan, scans_of_query
+from dbt.adapters.zlayout.spark.read.conditions import QueryScan, scans_of_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,6 @@ def analysed_queries(
     """Yields each compiled query with its scans. A query that Spark cannot analyse is left out.
 
     Args:
-        session: The session.
         nodes: As for `compiled_queries`, like the other argument.
         target: The target folder.
     """

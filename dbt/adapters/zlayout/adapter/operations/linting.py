@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQue
 from dbt.adapters.zlayout.adapter.reports.linting import Finding
 from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for
-from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
+from dbt.adapters.zlayout.spark.read.conditions import QueryScan
 from dbt.adapters.zlayout.table.explanation import reads_of, reads_of_conditions
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ def find_conditions(
     """Returns the conditions that cannot skip files, those that cost most first.
 
     Args:
-        session: The session.
         queries: From `analysed_queries`.
         target: The target folder of the project; None without one.
         table: Only conditions on this table count; None for all tables.

@@ -8,8 +8,7 @@ from typing import Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.advice.advice import Advice
-from dbt.adapters.zlayout.quantities import counted, size_text
-from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
+from dbt.adapters.zlayout.quantities import aligned_lines, counted, ruled_lines, size_text
 
 _MOST_CONDITIONS = 10
 _LONGEST = 70

@@ -30,7 +30,6 @@ class Finding:
         advice: What to change.
         rewritten: A condition that can skip; None if none is known.
         files_read: Files that the query reads of the table.
-        files_total: Files of the table.
         bytes_read: Size of the files that the query reads.
         bytes_rewritten: What it would read with the rewritten condition; None without one.
     """

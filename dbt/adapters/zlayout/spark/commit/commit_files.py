@@ -92,7 +92,6 @@ class IndexUpdate:
     """The change of the index by a commit. Called with the version that it follows, it returns the live slices.
 
     Attributes:
-        store: The table's folder.
         instant: Instant of the commit.
         adds: Files that the commit adds.
         column_stats: Statistics of the added files.
@@ -198,7 +197,6 @@ class NewFiles:
     """Files that a transaction has written or found.
 
     Attributes:
-        files: The files.
         column_stats: Their statistics, one row per file.
         optional: What they add to the optional parts of the index.
     """
@@ -235,7 +233,6 @@ def commit_files(
     """Commits a change of files with its curve and its index slices. Every commit that writes statistics goes this way.
 
     Args:
-        store: The table's folder.
         transaction: The transaction. If it overwrites the table, base slices replace those of the index.
         change: The change, without its curve.
         column_stats: Statistics of the files that the change adds.

@@ -96,7 +96,6 @@ class NewOptional:
     """What a transaction has made for the optional parts of the index.
 
     Attributes:
-        filters: Bloom filters.
         lookups: Entries for lookup indexes.
     """
 
@@ -107,7 +106,6 @@ class NewOptional:
         """Writes slices and returns their paths by index partition; none for a part without any.
 
         Args:
-            store: The table's folder.
             instant: Instant of the commit.
             adds: Files that the commit adds.
         """
@@ -120,7 +118,6 @@ class NewOptional:
         """Returns the live slices after a commit, by index partition.
 
         Args:
-            store: The table's folder.
             instant: Instant of the commit.
             before: The live slices before it.
             new: The slices of the commit, from `put`.
@@ -225,7 +222,6 @@ def _opened(
 
     Args:
         cache: The cache that opens the slices.
-        store: The table's folder.
         paths: The slices.
         shares: Returns of a slice whether any of it is of live files, and whether at least half of it is.
 

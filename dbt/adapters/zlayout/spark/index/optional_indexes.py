@@ -43,8 +43,6 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import (
     TableLayout,
     config_of,
     filterable_columns,
-    filtered_of,
-    looked_up_of,
 )
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -231,9 +229,8 @@ def drop_index(
 
 def lacks_values(opened: TableSnapshot) -> bool:
     """Returns whether a file lacks something that the table's settings ask for, and that was never tried."""
-    snapshot = opened.snapshot
-    given = config_of(snapshot), snapshot.schema_json, snapshot.partition_by
-    wanted = Wanted(filtered_of(*given), looked_up_of(*given))
+    layout = TableLayout.of_version(opened.snapshot)
+    wanted = Wanted(layout.filtered, layout.looked_up)
     return bool(wanted.columns) and len(files_without(opened, wanted)) > 0
 
 
@@ -384,10 +381,9 @@ def _layout_after(indexes: Callable[[OptionalIndexes], OptionalIndexes], head: S
 
 
 def _built(opened: TableSnapshot) -> IndexBuilt:
-    snapshot = opened.snapshot
-    given = config_of(snapshot), snapshot.schema_json, snapshot.partition_by
-    lacks, _ = _lacking(opened, Wanted(filtered_of(*given), looked_up_of(*given)))
-    indexes = given[0].indexes
+    layout = TableLayout.of_version(opened.snapshot)
+    lacks, _ = _lacking(opened, Wanted(layout.filtered, layout.looked_up))
+    indexes = layout.config.indexes
     return IndexBuilt(
         opened.version,
         tuple(map(format_column_path, indexes.bloom or ())),

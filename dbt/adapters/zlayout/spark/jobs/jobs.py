@@ -152,9 +152,6 @@ def why_failed(error: Exception) -> str:
 def failing_as_write_error(subject: str) -> Iterator[None]:
     """Turns every error of a write into a short `WriteError`. Errors of this package pass through unchanged.
 
-    Args:
-        subject: The table.
-
     Raises:
         WriteError: Something failed with an error that is not from this package.
     """

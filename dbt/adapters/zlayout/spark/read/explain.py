@@ -82,8 +82,6 @@ def explain_scans(spark: SparkSession, sql: str, unnamed: TableSnapshot | None =
     The small sides of its joins do run, because their values are needed.
 
     Args:
-        spark: The session.
-        sql: The query.
         unnamed: The version whose DataFrame the query reads through a view, in addition to tables by their name.
     """
     prepare(spark, sql)
@@ -108,7 +106,6 @@ def explain_predicate(
     """Explains ``select * from <table> where <predicate>``.
 
     Args:
-        spark: The session.
         table: The table. By its name, it is explained at its newest version.
         opened: The version that is explained of a table by its folder.
         predicate_sql: A condition, as in a WHERE clause.
@@ -127,10 +124,7 @@ def files_that_may_match(spark: SparkSession, table: TableRef, opened: TableSnap
     """Returns the paths of the files that may hold a row for which a condition is true.
 
     Args:
-        spark: The session.
-        table: The table.
         opened: As for `explain_predicate`.
-        where: The condition.
 
     Raises:
         ConfigError: The condition does not fit the table.
@@ -222,7 +216,6 @@ def _values_as_filter(jvm: Jvm, session: Any, side: _JoinSide, column: Any) -> t
     """Runs the small side of a join and turns its keys into a condition.
 
     Args:
-        jvm: The driver's JVM.
         session: The session (Py4J object).
         side: The join's other side.
         column: The joined column (Catalyst attribute).

@@ -56,7 +56,6 @@ def statistics_by_file(
         files: The files; they need not be part of a version.
         columns: What the values are stored as.
         values: For each of the columns the value of a row.
-        progress: Called with a line of text as the work goes on.
 
     Returns:
         One row per file, as the index stores it. Files without rows are left out.

@@ -171,7 +171,6 @@ def query_inputs(
     """Returns what a query reads. The query does not run.
 
     Args:
-        sql: The query.
         frame: The query, analyzed; so each of its tables is fixed at one version.
         reads: What temporary views of this package read, by their names.
         lists_files: Whether to list the files of tables of other tools where that takes long. Without, the inputs of

@@ -33,8 +33,6 @@ def install(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFil
     """Caches a relation with our file index for a managed table, replacing the cached one.
 
     Args:
-        catalog: The session's catalog.
-        entry: The catalog entry of the table.
         opened: The table at the version that the session is to read.
     """
     data_json, _ = split_partition_columns(opened.schema_json, opened.partition_columns)
@@ -66,7 +64,6 @@ def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool
     The session's relation cache stays as it is. Filters skip files as in plain SQL.
 
     Args:
-        catalog: The session's catalog.
         opened: The table at the version.
         files: Mask over ``opened.files``: True for the files to read. None reads all files.
 

@@ -70,9 +70,7 @@ class LoggedScan:
         version: The version that was read.
         shape: The conditions with ``?`` for each constant; ``''`` without conditions.
         where: The conditions with their constants, as SQL; None if the log leaves constants out.
-        files_total: Files of the table.
         files_read: Files that the scan reads.
-        bytes_total: Size of the table.
         bytes_read: Size of the files that the scan reads.
         seconds: How long planning took.
     """

@@ -26,7 +26,6 @@ class Target:
     """The table that a change applies to.
 
     Attributes:
-        catalog: The session's catalog.
         subject: Its name, for error messages.
         opened: The version that the change starts from.
         layout: Layout of new files. Its columns are the table's future columns.

@@ -49,7 +49,6 @@ def delete(target: Target, condition: str, *, frame: DataFrame | None = None) ->
     If the index shows that every row of a file meets the condition, or none does, the file is not read.
 
     Args:
-        target: The table.
         condition: SQL, as in a WHERE clause. Rows for which it is not TRUE stay.
         frame: Incoming rows, in the table's future columns. None if there are none.
 
@@ -86,7 +85,6 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
     """Plans to replace whole partitions.
 
     Args:
-        target: The table.
         frame: Incoming rows, in the table's future columns.
         partitions: None for the partitions of these rows (the whole table if it has no partitions), 'all' for the
             whole table, or a list of exactly the partitions to replace.
@@ -151,7 +149,6 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
     """Plans a merge.
 
     Args:
-        target: The table.
         frame: Incoming rows, in the table's future columns.
         rules: What to do with matched and unmatched rows.
 
@@ -193,7 +190,6 @@ def delete_insert(
     """Plans to delete every row whose key is among the incoming rows, and to insert all incoming rows.
 
     Args:
-        target: The table.
         frame: Incoming rows, in the table's future columns. Several may share a key.
         unique_key: Columns whose equality makes rows match. A null equals nothing.
         predicates: SQL over the table, with or without its alias. Rows that do not meet them stay.
