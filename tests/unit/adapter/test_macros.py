@@ -138,7 +138,7 @@ def test_the_info_operation_prints_the_report_of_the_models_table(macro_stage: A
 def test_the_report_operation_prints_what_the_adapter_wrote(macro_stage: Any) -> None:
     printed: list[str] = []
     adapter = Recorder(layout_report="written")
-    graph = SimpleNamespace(nodes={})
+    graph = SimpleNamespace(nodes={}, exposures={})
     context = {"adapter": adapter, "graph": graph, "print": printed.append, "project_name": "shop"}
     stage = macro_stage("operations/zlayout_report.sql", **context)
     stage.call("zlayout_report", "r.html")

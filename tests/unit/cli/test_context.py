@@ -11,7 +11,7 @@ import pytest
 from dbt.artifacts.schemas.manifest import WritableManifest
 
 from dbt.adapters.zlayout.adapter.node_lookup import table_of
-from dbt.adapters.zlayout.cli.context import read_manifest
+from dbt.adapters.zlayout.cli.manifest import read_manifest
 from dbt.adapters.zlayout.errors import ConfigError
 
 PROGRAM = """

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Sample
-from dbt.adapters.zlayout.predicate.expr import Column, ColumnPath, Compare, Expr, In, Op
+from dbt.adapters.zlayout.predicate.expr import And, Column, ColumnPath, Compare, Expr, In, Op
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
-from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
+from dbt.adapters.zlayout.pruning.evaluation import Evaluation
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
 Shares = npt.NDArray[np.float64]
@@ -59,8 +59,10 @@ def shares_read(
     """
     total = max(1, int(files.rows.sum()))
     found = []
+    # One evaluation for all queries: the statistics of a column are validated once.
+    evaluation = Evaluation(And(queries.predicates), files)
     for predicate in queries.predicates:
-        kept = verdicts_of_normal(predicate, files) != Verdict.SKIP
+        kept = evaluation.match(predicate).verdicts() != Verdict.SKIP
         share = float(files.rows[kept].sum()) / total
         for path, values in values_wanted(predicate):
             if found_by_value and path in found_by_value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbt.adapters.zlayout.config.scalars import as_number
 from dbt.adapters.zlayout.errors import ConfigError
@@ -22,11 +22,15 @@ class WeightedCondition:
         sql: The condition, as in a WHERE clause. 'true' for queries that read the whole table.
         weight: Its share of the workload in relation to other weights, above 0.
         source: Where the condition comes from: 'given', the name of a node, or 'scan log'.
+        joined: Partition columns by which joins of the query skip partitions. The condition says which values.
+        expressions: Expressions whose statistics would let further parts skip files, which the condition leaves out.
     """
 
     sql: str
     weight: float = 1.0
     source: str = GIVEN
+    joined: tuple[str, ...] = ()
+    expressions: tuple[str, ...] = ()
 
 
 def parse_workload(given: object, subject: str = "", key: str = KEY) -> tuple[WeightedCondition, ...]:
@@ -81,7 +85,14 @@ def merged(conditions: Iterable[WeightedCondition]) -> tuple[WeightedCondition, 
     for each in conditions:
         before = found.get(each.sql)
         found[each.sql] = (
-            each if before is None else WeightedCondition(each.sql, before.weight + each.weight, before.source)
+            each
+            if before is None
+            else replace(
+                before,
+                weight=before.weight + each.weight,
+                joined=before.joined or each.joined,
+                expressions=tuple(dict.fromkeys([*before.expressions, *each.expressions])),
+            )
         )
     return tuple(found.values())
 

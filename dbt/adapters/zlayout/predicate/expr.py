@@ -374,6 +374,12 @@ def columns_of(expr: Expr) -> frozenset[ColumnPath]:
     return frozenset(column.path for column in map(column_of, operands) if column is not None)
 
 
+def expressions_of(expr: Expr) -> tuple[str, ...]:
+    """Returns the expressions whose statistics would let unknown parts of a predicate skip files, each once."""
+    found = [leaf.expression for leaf in leaves(expr) if isinstance(leaf, Unknown) and leaf.expression is not None]
+    return tuple(dict.fromkeys(found))
+
+
 def evaluated_parts(expr: Expr) -> Iterator[Evaluated]:
     """Yields the parts that the engine can evaluate on single values."""
     pending = [expr]

@@ -92,6 +92,18 @@ def test_compiled_sql_is_found_where_dbt_writes_it(tmp_path: Path) -> None:
     assert [each.name for each in compiled_queries(nodes, None)] == ["b"]
 
 
+def test_a_query_counts_once_more_for_each_exposure_that_depends_on_it() -> None:
+    def model(name: str) -> dict[str, object]:
+        return {"resource_type": "model", "name": name, "compiled_code": "select 1"}
+
+    def exposure(*names: str) -> dict[str, object]:
+        return {"resource_type": "exposure", "name": "e", "depends_on": {"nodes": list(names)}}
+
+    nodes = {"model.a": model("a"), "model.b": model("b"), "exposure.x": exposure("model.a", "model.a", "source.s")}
+    nodes |= {"exposure.y": exposure("model.a"), "exposure.z": {"resource_type": "exposure", "name": "z"}}
+    assert {each.name: each.weight for each in compiled_queries(nodes, None)} == {"a": 3.0, "b": 1.0}
+
+
 def test_the_target_folder_is_that_of_the_project() -> None:
     class Config:
         project_root, target_path = "/shop", "target"

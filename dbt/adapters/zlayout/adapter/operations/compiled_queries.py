@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.spark.read.conditions import QueryScan, scans_of_query
+from dbt.adapters.zlayout.spark.read.query_scans import QueryScan, scans_of_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +34,7 @@ class CompiledQuery:
         sql: Its compiled SQL.
         path: The file that defines it, relative to the project.
         raw: Its code before compiling; the arguments of a generic test.
+        weight: How often it counts: once, and once more for each exposure that depends on it.
     """
 
     name: str
@@ -40,13 +42,14 @@ class CompiledQuery:
     sql: str
     path: str
     raw: str
+    weight: float = 1.0
 
 
 def compiled_queries(nodes: Nodes, target: Path | None) -> list[CompiledQuery]:
     """Returns the queries that dbt has compiled: by ``dbt compile``, ``run``, ``test`` or ``build``.
 
     Args:
-        nodes: ``graph.nodes``, or the nodes of a manifest.
+        nodes: ``graph.nodes``, or the nodes of a manifest. Exposures among them give weight to what they depend on.
         target: The target folder of the project, where dbt keeps compiled SQL; None without one.
     """
     return list(_queries(nodes, target))
@@ -71,7 +74,13 @@ def analysed_queries(
 
 
 def _queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:
-    for _, node in sorted(nodes.items()):
+    exposed = Counter(
+        name
+        for node in nodes.values()
+        if node.get("resource_type") == "exposure"
+        for name in set((node.get("depends_on") or {}).get("nodes") or ())
+    )
+    for name, node in sorted(nodes.items()):
         kind = str(node.get("resource_type"))
         if kind not in _KINDS or node.get("language", "sql") != "sql":
             continue
@@ -81,7 +90,8 @@ def _queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:
             metadata = node.get("test_metadata")
             if isinstance(metadata, Mapping):
                 raw = str(metadata.get("kwargs") or "")
-            yield CompiledQuery(str(node["name"]), kind, sql, str(node.get("original_file_path") or ""), raw)
+            path = str(node.get("original_file_path") or "")
+            yield CompiledQuery(str(node["name"]), kind, sql, path, raw, 1.0 + exposed[name])
 
 
 def _compiled_text(node: Mapping[str, Any], target: Path | None) -> str | None:

@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQue
 from dbt.adapters.zlayout.adapter.reports.linting import Finding
 from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for
-from dbt.adapters.zlayout.spark.read.conditions import QueryScan
+from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
 from dbt.adapters.zlayout.table.explanation import reads_of, reads_of_conditions
 
 if TYPE_CHECKING:

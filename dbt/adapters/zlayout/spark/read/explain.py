@@ -88,7 +88,7 @@ def explain_scans(spark: SparkSession, sql: str, unnamed: TableSnapshot | None =
     catalog = Catalog(spark)
     found = []
     logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
-    sides = [side for plan in _plans(logical) for side in _join_sides(catalog.jvm, plan)]
+    sides = [side for plan in _plans(logical) for side in join_sides(catalog.jvm, plan)]
     for scan, condition in _scans(catalog, logical):
         name, index = _index_of(catalog, scan, unnamed)
         if index is None:
@@ -147,10 +147,10 @@ def empty_scan(table: TableRef, opened: TableSnapshot) -> ExplainedScan:
 
 
 def _joins(
-    catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[_JoinSide]
+    catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[JoinSide]
 ) -> Iterator[ExplainedJoin]:
     columns = {int(each.exprId().id()): each for each in members(scan.output())}
-    dynamic = any(_is_dynamic(each) for each in members(scan.partitionFilters()))
+    dynamic = any(is_dynamic(each) for each in members(scan.partitionFilters()))
     for side in sides:
         column = columns.get(side.column_id)
         if column is None:
@@ -172,7 +172,7 @@ def _joins(
 
 
 @dataclass(frozen=True)
-class _JoinSide:
+class JoinSide:
     """One key of a join.
 
     Attributes:
@@ -188,7 +188,7 @@ class _JoinSide:
     plan: Any
 
 
-def _join_sides(jvm: Jvm, logical: Any) -> Iterator[_JoinSide]:
+def join_sides(jvm: Jvm, logical: Any) -> Iterator[JoinSide]:
     """Yields the keys of all joins of an optimized plan that have a small other side.
 
     Only columns that reach the join from a relation through projections, filters and inner joins count: no other node
@@ -209,10 +209,10 @@ def _join_sides(jvm: Jvm, logical: Any) -> Iterator[_JoinSide]:
             reached = _reached(getattr(join, side)())
             for column, key in zip(members(keys[side]), members(keys[other]), strict=True):
                 if str(column.nodeName()) == "AttributeReference" and int(column.exprId().id()) in reached:
-                    yield _JoinSide(int(column.exprId().id()), str(key.sql()), key, plan)
+                    yield JoinSide(int(column.exprId().id()), str(key.sql()), key, plan)
 
 
-def _values_as_filter(jvm: Jvm, session: Any, side: _JoinSide, column: Any) -> tuple[int, Any]:
+def _values_as_filter(jvm: Jvm, session: Any, side: JoinSide, column: Any) -> tuple[int, Any]:
     """Runs the small side of a join and turns its keys into a condition.
 
     Args:
@@ -258,7 +258,7 @@ def _plans(logical: Any) -> list[Any]:
     return [logical, *members(logical.subqueriesAll())]
 
 
-def _is_dynamic(condition: Any) -> bool:
+def is_dynamic(condition: Any) -> bool:
     """Returns whether a join fills in the condition while the query runs."""
     return "DynamicPruning" in str(condition.getClass().getName())
 
@@ -315,4 +315,4 @@ def _index_of(
 
 def static_filters(catalog: Catalog, filters: Any) -> Any:
     """Returns the filters without those that a join fills in while the query runs."""
-    return catalog.jvm.seq([each for each in members(filters) if not _is_dynamic(each)])
+    return catalog.jvm.seq([each for each in members(filters) if not is_dynamic(each)])

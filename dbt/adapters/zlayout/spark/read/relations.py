@@ -58,7 +58,13 @@ def install_indexed(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> Zl
     return index
 
 
-def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
+def frame_of(
+    catalog: Catalog,
+    opened: TableSnapshot,
+    files: npt.NDArray[np.bool_] | None = None,
+    *,
+    logged_as: str | None = None,
+) -> DataFrame:
     """Returns the rows of one version, or of some of its files, as a separate DataFrame.
 
     The session's relation cache stays as it is. Filters skip files as in plain SQL.
@@ -66,6 +72,7 @@ def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool
     Args:
         opened: The table at the version.
         files: Mask over ``opened.files``: True for the files to read. None reads all files.
+        logged_as: The table's name in the scan log; None if scans are not logged.
 
     Raises:
         UnsupportedError: Spark cannot call back into this process.
@@ -78,6 +85,7 @@ def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool
     partition_schema = index.partitionSchema()
     if files is not None:
         index = SomeFilesIndex(catalog.jvm, opened.with_files(opened.files.filter(files)), partition_schema)
+    index.logged_as = logged_as
     jvm = catalog.jvm
     parquet = jvm.datasources.parquet.ParquetFileFormat()
     native: Any = catalog.spark._jsparkSession

@@ -41,8 +41,11 @@ class Target:
         return frame_of(self.catalog, self.opened, files)
 
     def rows_with_file(self, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
-        """Returns the same rows with the URI of their file in the column `FILE`, for `file_number`."""
-        return with_file(self.rows(files))
+        """Returns the same rows with the URI of their file in the column `FILE`, for `file_number`.
+
+        Changes find their rows here, so the scan log has these scans: they skip files by keys as queries do.
+        """
+        return with_file(frame_of(self.catalog, self.opened, files, logged_as=self.subject))
 
     def rows_of(self, files: DataFiles) -> DataFrame:
         """Returns the rows of files that another commit added."""
