@@ -10,10 +10,12 @@ class Scan:
     Attributes:
         files: Files read.
         partitions: Partitions read, or None for a table that has none.
+        rows: Rows of the row groups read.
     """
 
     files: int
     partitions: int | None
+    rows: int
 
 
 class Scans:
@@ -62,7 +64,8 @@ class Scans:
                     for name, text in texts.items()
                     if name.startswith("number of ") and text.isDefined()
                 }
-                yield Scan(found.get("number of files read", 0), found.get("number of partitions read"))
+                files, partitions = found.get("number of files read", 0), found.get("number of partitions read")
+                yield Scan(files, partitions, found.get("number of output rows", 0))
 
 
 class Calls:

@@ -7,13 +7,16 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from indexed_rows import id_of, reads, rows_of, stage
+from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.bloom.filter_slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.spark.files.parquet_file import _WRITES_FILTERS
 from dbt.adapters.zlayout.spark.index import optional_indexes
 from dbt.adapters.zlayout.spark.write import replace
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -31,6 +34,17 @@ def without_filters(table):
         return table._opened.files["path"].to_pylist()
     known, _ = found.state(("id",), "string")
     return [path for path, has in zip(table._opened.files["path"].to_pylist(), known, strict=True) if not has]
+
+
+def groups_without_filters(table):
+    """The row groups that lack Parquet's filter of `id`, as paths of their files."""
+    lacking = []
+    for path in table._opened.files["path"].to_pylist() if _WRITES_FILTERS else ():
+        metadata = pq.read_metadata(table._opened.store.local_path(path))
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            chunks = map(group.column, range(group.num_columns))
+            lacking += [path for each in chunks if each.path_in_schema == "id" and each.bloom_filter_offset is None]
+    return lacking
 
 
 def check(spark, table, numbers, absent):
@@ -77,8 +91,31 @@ def test_every_way_to_write_keeps_the_filters(spark):
     version = table.version
     table.overwrite(rows_of(spark, 6_000, 300))
     check(spark, table, [6_000], [1])
+    assert groups_without_filters(table) == []
     table.rollback(version=version)
     check(spark, table, [1, 5_000], [2, 6_000])
+    assert groups_without_filters(table) == []
+
+
+@pytest.mark.skipif(not _WRITES_FILTERS, reason="Arrow writes Parquet's Bloom filters since release 26")
+def test_spark_skips_row_groups_without_the_value_by_itself(spark):
+    # The dictionaries of such small row groups would tell as well.
+    spark.conf.set("parquet.filter.dictionary.enabled", "false")
+    try:
+        table = ZTable.write(spark, "z.bloom_groups", rows_of(spark), bloom=["id", "s.k"], row_group_rows=500)
+        (path,) = table.snapshot().files["path"].to_pylist()
+        plain = f"parquet.`{table._opened.store.local_path(path)}`"
+        text = id_of(spark, 17)
+        for source in ("z.bloom_groups", plain):
+            with Scans(spark) as present:
+                assert spark.sql(f"select n from {source} where id = '{text}'").collect() == [(17,)]
+                assert spark.sql(f"select n from {source} where s.k = {17 * 7919 % 1000003}").collect() == [(17,)]
+            assert [each.rows for each in present.scans] == [1_000, 1_000], source
+        with Scans(spark) as absent:
+            assert spark.sql(f"select n from {plain} where id = '{id_of(spark, 4_000)}'").collect() == []
+        assert [each.rows for each in absent.scans] == [0]
+    finally:
+        spark.conf.unset("parquet.filter.dictionary.enabled")
 
 
 @pytest.mark.slow
@@ -103,6 +140,7 @@ def test_logs_and_compactions_of_a_merge_on_read_table_keep_the_filters(spark):
         if compacted:
             table.compact()
             assert without_filters(table) == []
+        assert groups_without_filters(table) == []
         for number, expected in (
             (10, [-5]),
             (11, []),

@@ -181,7 +181,8 @@ STATS_COLUMNS = Setting[int | tuple[ColumnPath, ...]](
 BLOOM = Setting[tuple[ColumnPath, ...] | None](
     "bloom", Scope.TABLE, parse_column_list, None,
     "Columns with a Bloom filter for each file, by which `=` and `IN` skip files that bounds cannot skip, such as "
-    "random ids. `[]` for none. See [Indexes](indexes.md).", absent="as the table has it; none at first")
+    "random ids; row groups have one too, for all readers. `[]` for none. See [Indexes](indexes.md).",
+    absent="as the table has it; none at first")
 LOOKUP = Setting[tuple[ColumnSet, ...] | None](
     "lookup", Scope.TABLE, parse_column_sets, None,
     "Columns with a lookup index, which knows the files of each value: `=`, `<=>` and `IN` open no others, and merges "

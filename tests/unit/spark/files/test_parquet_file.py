@@ -2,8 +2,13 @@ import math
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
+from dbt.adapters.zlayout.index.bloom.split_block import held_by
+from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.files.parquet_file import (
+    _WRITES_FILTERS,
     FloatFacts,
     ParquetFile,
     ParquetSettings,
@@ -33,7 +38,7 @@ ROWS = pa.table(
 
 def written(tmp_path, rows=ROWS):
     file = ParquetFile(
-        tmp_path / "x.parquet", SCHEMA, SETTINGS, ["i", "st"], SpecialFloats.of(rows, float_paths(SCHEMA))
+        tmp_path / "x.parquet", SCHEMA, SETTINGS, ["i", "st"], SpecialFloats.of(rows, float_paths(SCHEMA)), 3
     )
     file.write_row_group(rows)
     return file.close()
@@ -75,7 +80,7 @@ def test_nulls_of_required_columns_are_counted_in_structs_too(tmp_path):
 
 
 def test_facts_of_row_groups_add_up(tmp_path):
-    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], SpecialFloats(nan=frozenset({("a.b",)})))
+    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], SpecialFloats(nan=frozenset({("a.b",)})), 3)
     file.write_row_group(ROWS)
     file.write_row_group(ROWS.slice(0, 1))
     done = file.close()
@@ -90,6 +95,45 @@ def test_the_footer_tells_spark_who_wrote_it(tmp_path):
 
 
 def test_a_discarded_file_is_gone(tmp_path):
-    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], SpecialFloats())
+    file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], SpecialFloats(), 3)
     file.discard()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not _WRITES_FILTERS, reason="Arrow writes Parquet's Bloom filters since release 26")
+def test_row_groups_have_filters_of_the_columns_that_readers_can_look_up(tmp_path):
+    numbers = [each * 1_000_003 for each in range(5_000)]
+    rows = pa.table(
+        {
+            "id": [f"é{each}" for each in numbers],
+            "st": pa.array([{"k": each} for each in numbers], pa.struct([("k", pa.int64())])),
+            "f": pa.array(numbers, pa.float64()),
+            "b": [True, False] * 2_500,
+            "free": numbers,
+        }
+    ).cast(pa.schema([("id", pa.string()), ("st", pa.struct([("k", pa.int64())])), ("f", pa.float64()),
+                      ("b", pa.bool_()), ("free", pa.int64())]))  # fmt: skip
+    columns = {("id",): pa.string(), ("st", "k"): pa.int64(), ("f",): pa.float64(), ("b",): pa.bool_()}
+    filtered = [TrackedColumn(path, kind) for path, kind in columns.items()]
+    file = ParquetFile(tmp_path / "x.parquet", rows.schema, SETTINGS, [], SpecialFloats(), 3_000, filtered=filtered)
+    groups = [(0, 3_000), (3_000, 2_000)]
+    for start, count in groups:
+        file.write_row_group(rows.slice(start, count))
+    metadata = file.close().metadata
+    content = (tmp_path / "x.parquet").read_bytes()
+    has_filter = set()
+    for number, (start, count) in enumerate(groups):
+        for position in range(metadata.num_columns):
+            chunk = metadata.row_group(number).column(position)
+            if chunk.bloom_filter_offset is None:
+                continue
+            has_filter.add(chunk.path_in_schema)
+            values = rows["id"] if chunk.path_in_schema == "id" else pa.chunked_array([pa.array(numbers)])
+            size = 1 << (chunk.bloom_filter_length.bit_length() - 1)  # after a header of some bytes
+            assert size <= 2 * count
+            end = chunk.bloom_filter_offset + chunk.bloom_filter_length
+            bits = content[end - size : end]
+            assert held_by(bits, hashes_of(values.slice(start, count), values.type)).all()
+            others = values.slice(0, start) if start else values.slice(count)
+            assert held_by(bits, hashes_of(others, values.type)).mean() < 0.05
+    assert has_filter == {"id", "st.k"}

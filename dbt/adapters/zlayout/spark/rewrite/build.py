@@ -222,6 +222,7 @@ class _Writer:
                 build.settings,
                 tracking.required,
                 special,
+                min(rows.num_rows, most_rows),
                 encodings,
                 tracking.filtered,
                 tracking.looked_up,

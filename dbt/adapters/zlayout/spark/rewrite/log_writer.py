@@ -164,6 +164,7 @@ class _Task:
                 build.settings,
                 build.tracking.required,
                 held.special_floats,
+                rows.num_rows,
                 filtered=build.tracking.filtered,
                 looked_up=build.tracking.looked_up,
             )
