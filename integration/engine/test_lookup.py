@@ -253,6 +253,32 @@ def test_an_index_is_scheduled_by_one_job_and_built_by_another(spark):
             table.build_index(**given)
 
 
+@pytest.mark.parametrize("what", ["the index", pytest.param("its column", marks=pytest.mark.slow)])
+def test_what_another_job_drops_during_a_build_stays_dropped(spark, monkeypatch, what):
+    name = f"z.lookup_unwanted_{what.split()[-1]}"
+    table = ZTable.write(spark, name, rows_of(spark), target_file_size="24kb", zorder=["n"])
+    monkeypatch.setattr(optional_indexes, "_MOST_ROWS", 1)
+    original, steps = optional_indexes.optional_of_files, []
+
+    def interrupted(*given):
+        steps.append(given)
+        if len(steps) == 2:
+            other = ZTable.for_name(spark, name)
+            if what == "the index":
+                other.drop_index(lookup=["id"])
+            else:
+                other.append(spark.sql("select 1L n, named_struct('k', 1L) s"), on_schema_change="sync_all_columns")
+        return original(*given)
+
+    monkeypatch.setattr(optional_indexes, "optional_of_files", interrupted)
+    done = table.build_index(lookup=["id"])
+    assert (done.lookup, done.files_read) == ((), 1)
+    if what == "the index":
+        assert LOOKUPS not in table._opened.snapshot.index
+    assert table.build_index().files_read == 0
+    assert table.build_index(lookup=["n"]).lookup == ("n",)
+
+
 def test_columns_that_can_have_no_lookup_index_are_named(spark):
     frame = spark.sql("select 1 as id, array(1) as tags, 'a' as p, named_struct('k', 1) as s")
     for lookup, sentence in (
