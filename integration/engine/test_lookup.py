@@ -8,12 +8,14 @@ from decimal import Decimal
 import numpy as np
 import pyarrow.compute as pc
 import pytest
+from comparing import same_rows
 from indexed_rows import id_of, reads, rows_of, stage
 from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
 from dbt.adapters.zlayout.spark.index import optional_indexes
+from dbt.adapters.zlayout.spark.jobs.jobs import frame_of_rows
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -326,6 +328,29 @@ def test_entries_of_a_column_that_widens_or_goes_are_not_used(spark):
     table.append(spark.sql("select id + 500 as id from range(5)"), on_schema_change="sync_all_columns")
     assert table.build_index().lookup == ("id",)
     assert spark.sql("select count(*) from z.lookup_schema where id = 502").head()[0] == 1
+
+
+def test_rows_that_the_driver_knows_are_part_of_a_plan(spark):
+    types = "b boolean, i byte, l long, f float, d double, e decimal(38, 10), t string, x binary"
+    rows = [
+        (
+            True,
+            -128,
+            2**63 - 1,
+            -0.0,
+            float("nan"),
+            Decimal("-9999999999999999999999999999.5"),
+            "é\x00\U0010ffff",
+            b"\x00",
+        ),
+        (None, 7, None, 1.5, 0.0, Decimal("1.50"), "", None),
+    ]
+    schema = spark.createDataFrame([], types).schema
+    for some in (rows, rows[:1], []):
+        frame = frame_of_rows(spark, some, schema)
+        assert frame._jdf.queryExecution().optimizedPlan().getClass().getSimpleName() == "LocalRelation"
+        assert frame.schema == schema
+        assert same_rows(frame, spark.createDataFrame(some, schema))
 
 
 def test_a_merge_by_several_columns_opens_only_the_files_of_its_keys(spark):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from random import Random
 
 import pytest
 import row_writers
@@ -143,13 +142,13 @@ def test_a_merge_that_looked_at_no_claims_would_be_found(monkeypatch: pytest.Mon
 def test_a_build_whose_slices_were_forgotten_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_files.IndexUpdate, "_optional_after", lambda self, head: self._new_optional)
     with pytest.raises(AssertionError, match="forgotten by the index"):
-        exploration(founded_by_batches(), [KINDS["append"], KINDS["build"]], Faults(), fresh=True).walk(Random(1))
+        exploration(founded(), [KINDS["append"], KINDS["build"]], Faults(), fresh=True).everything()
 
 
 def test_a_build_that_told_too_little_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_writers, "_keys_of", lambda store, path: [])
     with pytest.raises(AssertionError, match="does not have the keys of"):
-        exploration(founded(), [KINDS["append"], KINDS["build"]], Faults(), fresh=True).walk(Random(1))
+        exploration(founded(), [KINDS["append"], KINDS["build"]], Faults(), fresh=True).everything()
 
 
 def test_a_recovery_that_took_a_living_writer_for_dead_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
