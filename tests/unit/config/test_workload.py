@@ -23,7 +23,14 @@ def test_every_wrong_entry_is_named():
     with pytest.raises(ConfigError) as error:
         parse_workload(["a = 1", ("b", 0), 7, ("c", 1, 2), ""], "s.t")
     assert len(error.value.problems) == 4
-    assert "the weight 0 of 'b' is not a number above 0" in str(error.value)
+    assert "the weight 0 of 'b' is not a number above 0, at most 1e+15" in str(error.value)
+
+
+@pytest.mark.parametrize("weight", [1e308, "nan", float("inf"), -1, None, True, "many"])
+def test_a_weight_whose_sums_are_no_numbers_is_refused(weight):
+    # Two of 1e308 would be infinite together, and all shares NaN.
+    with pytest.raises(ConfigError, match="of 'b' is not a number above 0"):
+        parse_workload([("b", weight), ("b", weight)])
 
 
 @pytest.mark.parametrize("given", [[], 7, None])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +10,8 @@ from dbt.adapters.zlayout.errors import ConfigError
 
 KEY = "workload"
 GIVEN = "given"
+# Sums of weights must stay numbers.
+_GREATEST = 1e15
 _EXAMPLE = '"day >= \'2024-01-01\'" or ("customer_id = 7", 10)'
 
 
@@ -20,7 +21,7 @@ class WeightedCondition:
 
     Attributes:
         sql: The condition, as in a WHERE clause. 'true' for queries that read the whole table.
-        weight: Its share of the workload in relation to other weights, above 0.
+        weight: Its share of the workload in relation to other weights, above 0, at most 1e15 as given.
         source: Where the condition comes from: 'given', the name of a node, or 'scan log'.
         joined: Partition columns by which joins of the query skip partitions. The condition says which values.
         expressions: Expressions whose statistics would let further parts skip files, which the condition leaves out.
@@ -110,8 +111,8 @@ def _condition(entry: object, key: str, problems: list[str]) -> WeightedConditio
         problems.append(f"{key}: {entry!r} is not a condition; write {_EXAMPLE}")
         return None
     number = as_number(weight)
-    if not 0 < number < math.inf:
-        problems.append(f"{key}: the weight {weight!r} of {text!r} is not a number above 0")
+    if not 0 < number <= _GREATEST:
+        problems.append(f"{key}: the weight {weight!r} of {text!r} is not a number above 0, at most {_GREATEST:g}")
         return None
     return WeightedCondition(text.strip(), number)
 

@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.commit.expression_stats import with_expressions
+from dbt.adapters.zlayout.spark.commit.expression_stats import joined_statistics, with_expressions
 from dbt.adapters.zlayout.spark.commit.optional_slices import (
     NOTHING_OPTIONAL,
     OPTIONAL_PARTITIONS,
@@ -80,11 +80,14 @@ class Renewed:
     column_stats: pa.Table
 
     def over(self, known: pa.Table, live: DataFiles) -> pa.Table:
-        """Returns the statistics of live files, with the renewed ones in place of the known ones."""
+        """Returns the statistics of live files, with the renewed ones in place of the known ones.
+
+        Columns that only the known ones have, because another writer added them meanwhile, stay.
+        """
         unchanged = live.filter(same_files(live, self.files, IDENTITY)).column("path")
         renewed = self.column_stats.filter(pc.is_in(self.column_stats.column("path"), value_set=contiguous(unchanged)))
         rest = known.filter(pc.invert(pc.is_in(known.column("path"), value_set=contiguous(renewed.column("path")))))
-        return stacked([rest, renewed])
+        return stacked([rest, joined_statistics(joined_statistics(renewed, known), renewed)])
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.column_names import described_set, folded_set, format_column_path, format_column_set
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes, indexed_as
-from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
@@ -61,6 +61,10 @@ ColumnSets = Sequence[str | Sequence[str]] | str
 _OF_TIME = re.compile("date|timestamp")
 # A build commits what it has read of so many rows.
 _MOST_ROWS = 100_000_000
+
+
+class _DroppedError(ConflictError):
+    """Another job dropped an index while a build read files for it."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,14 @@ def build_index(
         raise ConfigError(problems, str(name))
     tried, left = set[str](), True
     while left:
-        opened, left = _build_some(spark, name, opened, more, None if schedule else tried, progress)
+        before = set(tried)
+        try:
+            opened, left = _build_some(spark, name, opened, more, None if schedule else tried, progress)
+        except _DroppedError:
+            tried = before
+        else:
+            # The table's settings ask for it from the first step on. What others drop later stays dropped.
+            more = OptionalIndexes()
     return opened, replace(_built(opened), files_read=len(tried))
 
 
@@ -173,7 +184,7 @@ def _build_some(
         if not len(lacking) and renewed is None and layout.config.indexes == before:
             return opened, left
         made = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
-        indexes = partial(_plus, more=_minus(layout.config.indexes, before))
+        indexes = partial(_plus_unless_dropped, before=before, more=_minus(layout.config.indexes, before))
         return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
 
 
@@ -292,6 +303,17 @@ def _plus(before: OptionalIndexes, more: OptionalIndexes) -> OptionalIndexes:
         tuple(dict.fromkeys(looked_up[folded_set(each)] for each in lookup)) or None,
         tuple(dict.fromkeys(expressions)) or None,
     )
+
+
+def _plus_unless_dropped(now: OptionalIndexes, before: OptionalIndexes, more: OptionalIndexes) -> OptionalIndexes:
+    """Returns what a table asks for and more.
+
+    Raises:
+        _DroppedError: It asks for less than before.
+    """
+    if _minus(before, now) != OptionalIndexes():
+        raise _DroppedError("another job dropped an index, or a column that it needs, meanwhile; build the rest again")
+    return _plus(now, more)
 
 
 def _minus(before: OptionalIndexes, unwanted: OptionalIndexes) -> OptionalIndexes:

@@ -134,7 +134,7 @@ class _Replacing:
         before = timeline.newest()
         if before is not None:
             layout = self.layout = self._layout_after(before)
-        check_expressions(self.spark, layout.config.indexes.stats_expressions, layout, str(name))
+        check_expressions(self.spark, self.wanted.config.indexes.stats_expressions, layout, str(name))
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
         not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
