@@ -80,6 +80,8 @@ def test_the_version_is_that_of_the_analysis(spark, tables):
         ("select now()", "the current time"),
         ("select 1 where current_user() = 'x'", "the current time, user"),
         ("select * from z.read_1 where id in (select unix_timestamp())", "the current time"),
+        ("select date'today'", "the literal 'today'"),
+        ("select * from z.read_1 where timestamp_seconds(id) < ' Yesterday UTC'", "the literal ' Yesterday UTC'"),
         ("select * from z.read_1 tablesample (50 percent)", "a sample"),
         ("select read_udf(id) from z.read_1", "a Python function"),
         ("select id, _metadata.file_name from z.read_1", "in which files rows are"),
@@ -90,6 +92,17 @@ def test_the_version_is_that_of_the_analysis(spark, tables):
 def test_rows_that_may_differ_are_told(spark, tables, sql, why):
     unknown = found(spark, sql).unknown
     assert any(why in each for each in unknown), unknown
+
+
+def test_texts_that_only_look_like_the_current_time_are_told_apart(spark, tables):
+    assert not found(
+        spark, "select 'now and then', 'todays', 'it is today', `today` from (select 'a' as today)"
+    ).unknown
+    spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        assert "it has a backslash" in found(spark, r"select '\', ' -- one', '\'").unknown[0]
+    finally:
+        spark.conf.unset("spark.sql.parser.escapedStringLiterals")
 
 
 def test_functions_and_variables_of_sql_may_change(spark, tables):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,13 +100,16 @@ def _compiled_text(node: Mapping[str, Any], target: Path | None) -> str | None:
     original, path = str(node.get("original_file_path") or ""), str(node.get("path") or "")
     if target is None or not original or not path:
         return None
-    # A generic test lies under the name of the file that declares it.
-    below = Path(original) if Path(path).name == Path(original).name else Path(original) / path
-    file = target / "compiled" / str(node.get("package_name") or "") / below
-    try:
-        return file.read_text("utf-8") if file.stat().st_size <= _MOST_BYTES else None
-    except (OSError, UnicodeDecodeError):
-        return None
+    if Path(path).name == Path(original).name:
+        places = [Path(original)]
+    else:
+        # dbt-core puts a generic test under the name of the file that declares it, dbt v2 into one of two folders.
+        places = [Path(original, path), Path("generic_tests", path), Path(target.name, "generic_tests", path)]
+    for below in places:
+        file = target / "compiled" / str(node.get("package_name") or "") / below
+        with suppress(OSError, UnicodeDecodeError):
+            return file.read_text("utf-8") if file.stat().st_size <= _MOST_BYTES else None
+    return None
 
 
 def pruning_conditions(table: str, nodes: Nodes) -> dict[str, str]:

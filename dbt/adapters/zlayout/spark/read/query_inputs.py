@@ -40,6 +40,10 @@ _PARTS = re.compile(
 )
 # Comments inside of comments, and text between dollar signs, need more than a regular expression.
 _NOT_READ = re.compile(r"/\*(?:(?!\*/).)*/\*|\$\w*\$", re.DOTALL)
+# Spark reads the current time for such a text, in a typed literal and where a constant is cast to a date or timestamp.
+_CURRENT_TIME = re.compile(
+    r"""[rR]?(['"])\s*(?:now|(?:today|tomorrow|yesterday)(?![a-z])\s*\S*?)\s*\1""", re.IGNORECASE
+)
 # Words such as `in` are found as well; no function has their names.
 _CALL = re.compile(r"([\w`.]+)\s*\(")
 _UNPREDICTABLE = {
@@ -60,6 +64,8 @@ _UNPREDICTABLE_TEXT = {
     ),
 }
 _ALL_EXPRESSIONS = 2**31 - 1
+# Where it is true, literals end at other places than `_PARTS` says.
+_NO_ESCAPES = "spark.sql.parser.escapedStringLiterals"
 _TREE_STRING = re.compile(r"\.treeString\(boolean,boolean,int((?:,boolean)*)\)")
 _VIEW = re.compile(r"\bView \(((?:\.?`(?:[^`]|``)+`)+), ")
 _PART_OF_NAME = re.compile(r"`((?:[^`]|``)+)`")
@@ -262,6 +268,11 @@ def digest_of(content: object) -> str:
 def _look_at_text(catalog: Catalog, texts: Sequence[str], found: _Found) -> None:
     if any("${" in text for text in texts):
         found.unknown["its text has ${…}, which Spark replaces"] = None
+    if any("\\" in text for text in texts) and catalog.spark.conf.get(_NO_ESCAPES) == "true":
+        found.unknown[f"it has a backslash, and {_NO_ESCAPES} is set"] = None
+    literals = [part[1] for text in texts for part in _PARTS.finditer(text) if part[1]]
+    if current := next(filter(_CURRENT_TIME.fullmatch, literals), None):
+        found.unknown[f"it has the literal {current}, which Spark may take for the current time"] = None
     code = " ".join(
         _PARTS.sub(lambda part: " " if part[1] is None or part[1][0] != "`" else part[1], text) for text in texts
     )
