@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.zlayout.config.workload import parse_workload
+from dbt.adapters.zlayout.config.workload import WeightedCondition, merged, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError
 
 
@@ -17,6 +17,11 @@ from dbt.adapters.zlayout.errors import ConfigError
 )
 def test_conditions_come_as_text_or_pairs(given, read):
     assert [(each.sql, each.weight) for each in parse_workload(given)] == read
+
+
+def test_weights_of_a_condition_add_up_apart_from_what_it_leaves_out():
+    plain, with_part = WeightedCondition("true", 5), WeightedCondition("true", 1, "model", (), ("lower(a)",))
+    assert merged([plain, with_part, plain]) == (WeightedCondition("true", 10), with_part)
 
 
 def test_every_wrong_entry_is_named():

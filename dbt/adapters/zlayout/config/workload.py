@@ -81,20 +81,12 @@ def read_workload(key: str, given: object, problems: list[str]) -> tuple[Weighte
 
 
 def merged(conditions: Iterable[WeightedCondition]) -> tuple[WeightedCondition, ...]:
-    """Returns each text once, with the sum of its weights and its first source."""
-    found: dict[str, WeightedCondition] = {}
+    """Returns each condition once, with the sum of its weights and its first source."""
+    found: dict[tuple[str, ...], WeightedCondition] = {}
     for each in conditions:
-        before = found.get(each.sql)
-        found[each.sql] = (
-            each
-            if before is None
-            else replace(
-                before,
-                weight=before.weight + each.weight,
-                joined=before.joined or each.joined,
-                expressions=tuple(dict.fromkeys([*before.expressions, *each.expressions])),
-            )
-        )
+        key = (each.sql, *each.joined, "", *each.expressions)
+        before = found.get(key)
+        found[key] = each if before is None else replace(before, weight=before.weight + each.weight)
     return tuple(found.values())
 
 

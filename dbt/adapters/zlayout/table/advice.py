@@ -78,7 +78,7 @@ def advice_for_table(
     if not any(columns_of(each.predicate) & set(paths) for each in queries):
         helpful = [each.why for each in missing_expressions(_expressions(queries))]
         raise ConfigError(["; ".join([_NOTHING_COMPARED, *helpful])], subject)
-    tracked = tuple(each.path for each in tracked_of(config, opened.snapshot.schema_json, opened.partition_columns))
+    tracked = tuple(each.path for each in tracked_of(config, opened.schema_json, opened.partition_columns))
     untracked = frozenset(path for path in paths if path not in tracked and path not in folders)
     sample = Sample.of(column_sample(Catalog(spark), opened, paths, progress), paths, untracked)
     known = set(paths)

@@ -57,7 +57,9 @@ def test_lines_come_back_in_the_order_of_time(tmp_path: Path) -> None:
 
 def test_damaged_lines_are_left_out(tmp_path: Path) -> None:
     ScanLog(tmp_path).add(SCAN)
-    (tmp_path / "0.jsonl").write_bytes(b'{"at_ms": 1}\n[]\nnot json\n\xff\xfe\n' + json.dumps(vars(SCAN)).encode())
+    (tmp_path / "0.jsonl").write_bytes(
+        b'{"at_ms": 1}\n[]\nnot json\n\xff\xfe\n{"at_ms": Infinity, "where": null}\n' + json.dumps(vars(SCAN)).encode()
+    )
     assert read_scans(tmp_path) == [SCAN, SCAN]
 
 

@@ -111,9 +111,12 @@ def _advice(session: SparkSession, tables: Sequence[str], workload: ProjectWorkl
             found = table_advice(table := opened_table(session, name), workload.of(table)).advice
         except ZlayoutError:
             continue  # the verdict on the table says what is wrong
-        if found is not None and found.rewrite_bytes:
-            remedy = Remedy("advise", name)
-            lines.append((f"{name}: {found.why}", remedy.dbt_command() if with_dbt else remedy.zlayout_command()))
+        if found is None:
+            continue
+        told = [*([found.why] if found.rewrite_bytes else []), *(each.why for each in found.settings)]
+        remedy = Remedy("advise", name)
+        command = remedy.dbt_command() if with_dbt else remedy.zlayout_command()
+        lines += [(f"{name}: {why}", command) for why in told]
     return Section("Advice", lines)
 
 

@@ -103,7 +103,7 @@ def _why(part: ConjunctReport) -> str:
 
 
 def _advice(part: ConjunctReport, condition: str) -> str:
-    advice = advice_for(part.why_not) or "store the expression's value as a column and filter on that"
+    advice = advice_for(part.why_not, part.expression) or "store the expression's value as a column and filter on that"
     if " OR " in condition:
         return f"one side of OR skips nothing, so the whole condition skips nothing: union two queries, or {advice}"
     return advice
@@ -130,8 +130,15 @@ def rewritten_condition(condition: str) -> str | None:
 
 
 def line_of(raw: str, condition: str) -> int:
-    """Returns the line of a code that shares most words with a condition; 1 if none does."""
+    """Returns the line of a code that shares most words with a condition; 1 if none does.
+
+    A text counts where a line has it in a longer one: `LIKE '%x'` is `endswith(…, 'x')` in a plan.
+    """
     wanted = {word.lower() for word in _WORD.findall(condition)} - _NOISE
-    scores = [len(wanted & {word.lower() for word in _WORD.findall(line)}) for line in raw.splitlines()]
+    texts = {word.strip("'") for word in wanted if word.startswith("'")} - {""}
+    scores = [
+        len(wanted & {word.lower() for word in _WORD.findall(line)}) + sum(text in line.lower() for text in texts)
+        for line in raw.splitlines()
+    ]
     best = max(scores, default=0)
     return scores.index(best) + 1 if best else 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.errors import ConfigError
@@ -108,7 +109,7 @@ def _sarif(findings: Sequence[Finding]) -> dict[str, Any]:
             "locations": [
                 {
                     "physicalLocation": {
-                        "artifactLocation": {"uri": each.path.replace("\\", "/"), "uriBaseId": "%SRCROOT%"},
+                        "artifactLocation": {"uri": quote(each.path.replace("\\", "/")), "uriBaseId": "%SRCROOT%"},
                         "region": {"startLine": max(1, each.line)},
                     }
                 }

@@ -197,7 +197,7 @@ def _lines_of(path: Path) -> Iterator[LoggedScan]:
     for line in text.splitlines():
         try:
             yield _scan_of(json.loads(line))
-        except (ValueError, TypeError, KeyError, RecursionError):  # noqa: PERF203 # a damaged line is left out
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError):  # noqa: PERF203 # a damaged line is left out
             continue
 
 
