@@ -1,4 +1,7 @@
-"""Opened index slices, kept across the versions and sessions of a process: an append leaves most slices as they are."""
+"""Opened index slices, kept across the versions and sessions of a process: an append leaves most slices as they are.
+
+Slices of earlier releases are one Parquet file with the digest of its content in the name. They are read whole.
+"""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _overlapping_groups(
     partitions: Sequence[npt.NDArray[np.int64]],
     model: CostModel,
     wanted: ReclusteringConfig,
-    keep_size: npt.NDArray[np.bool_] | None = None,
+    keep_size: npt.NDArray[np.bool_] | None,
 ) -> list[ChosenGroup]:
     """Returns the groups that are worth rewriting, most gain per byte first; none spans two partitions.
 
@@ -229,7 +229,7 @@ def _small_file_groups(
     min_file_bytes: int,
     target_bytes: int,
     min_input_files: int,
-    as_built: npt.NDArray[np.bool_] | None = None,
+    as_built: npt.NDArray[np.bool_] | None,
 ) -> Iterator[ChosenGroup]:
     """Yields runs of small neighbours of one partition, each about one file of the target size.
 

@@ -140,7 +140,7 @@ def layout_state(
     rows: npt.NDArray[np.int64],
     partition: npt.NDArray[np.int64],
     model: CostModel,
-    marks: Sequence[Comparable] = (),
+    marks: Sequence[Comparable],
 ) -> LayoutState:
     """Measures a layout.
 

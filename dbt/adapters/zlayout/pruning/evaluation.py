@@ -1,4 +1,8 @@
-"""Evaluation of a predicate in normal form over many files at once: leaf rules combined by AND and OR."""
+"""Evaluation of a predicate in normal form over many files at once: leaf rules combined by AND and OR.
+
+If a file may have only a few values of a term, the engine evaluates a condition on each of them. No function has to
+keep an order for that.
+"""
 
 from __future__ import annotations
 

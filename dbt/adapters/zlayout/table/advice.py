@@ -58,7 +58,7 @@ def advice_for_table(
     may_partition: bool = True,
     may_choose_keys: bool = True,
     may_index: bool = True,
-    progress: Progress | None = None,
+    progress: Progress | None,
 ) -> Advice:
     """Advises a layout for a version of a table. Writes nothing.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NO_ORIGIN = "something else wrote its rows, or an older release did"
 _MOST_NAMES = 5
-# In the order in which they are told. Each digest is compared with that of the last commit.
+# In the order in which they are reported. Each digest is compared with that of the last commit.
 _CHANGES = {
     "code": "its SQL has changed",
     "settings": "its settings have changed",

@@ -47,7 +47,7 @@ def layout_report(
     """Writes the report to a file, and returns what is printed.
 
     Args:
-        title: Of what this is the report.
+        title: The subject of the report.
         model: A table or several; None for all tables of the project.
         path: The file; None if only JSON is wanted.
         as_json: Whether to print the report as JSON.

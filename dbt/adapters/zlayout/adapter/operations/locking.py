@@ -81,9 +81,7 @@ def read_lock(path: Path) -> Lock:
     return Lock.of_text(text, str(path))
 
 
-def made_lock(
-    session: SparkSession, model: str | None, nodes: Nodes, target: Path | None, tolerance: object = None
-) -> Lock:
+def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Path | None, tolerance: object) -> Lock:
     """Measures what the conditions of a project read now.
 
     Args:

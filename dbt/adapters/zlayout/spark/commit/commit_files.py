@@ -1,6 +1,6 @@
 """Commits files: their curve and their index slices first, then the log entry that makes them visible.
 
-Of each index partition, a commit writes a delta slice for its files or, now and then, a base slice for all files.
+For each index partition, a commit writes a delta slice for its files or, now and then, a base slice for all files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The optional parts of the index in a commit: Bloom filters and lookup indexes.
 
-Of each part, a commit writes slices for its files and, now and then, one slice in place of many small ones.
+For each part, a commit writes slices for its files and, now and then, one slice in place of many small ones.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def _opened(
     Args:
         cache: The cache that opens the slices.
         paths: The slices.
-        shares: Returns of a slice whether any of it is of live files, and whether at least half of it is.
+        shares: Tells whether any part of a slice is of live files, and whether at least half of it is.
 
     Returns:
         The slices that cannot be read at the moment; those with live files; those of which less than half is of live

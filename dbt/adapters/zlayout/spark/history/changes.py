@@ -134,7 +134,7 @@ def net_changes(
     return rows.select(*_named(fields), NET_CHANGE)
 
 
-def all_as_inserts(catalog: Catalog, opened: TableSnapshot, name: str, unique_key: Sequence[str] = ()) -> DataFrame:
+def all_as_inserts(catalog: Catalog, opened: TableSnapshot, name: str, unique_key: Sequence[str]) -> DataFrame:
     """Returns the rows of a version in the form of `net_changes`.
 
     Raises:

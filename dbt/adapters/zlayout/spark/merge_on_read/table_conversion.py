@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def of_type(
-    spark: SparkSession, name: TableName, wanted: TableConfig | None, progress: Progress | None = None
+    spark: SparkSession, name: TableName, wanted: TableConfig | None, progress: Progress | None
 ) -> tuple[Entry, TableSnapshot]:
     """Converts a table to the requested type if needed, and returns its catalog entry and newest version.
 

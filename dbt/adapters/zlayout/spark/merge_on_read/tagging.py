@@ -285,7 +285,7 @@ class Tagger:
     def _located(self, source: Source) -> DataFrame:
         """Returns the newest version of each key per partition: its group, whether it is live, its ordering value.
 
-        A lookup index of the key says which files to read. If it tells of a key everything, none is read for it.
+        A lookup index of the key says which files to read. For a key about which it knows everything, no file is read.
         """
         places = places_of(source, self.target)
         if places is None:

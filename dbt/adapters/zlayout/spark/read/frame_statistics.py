@@ -45,7 +45,7 @@ def statistics_by_file(
     files: DataFiles,
     columns: Sequence[TrackedColumn],
     values: Sequence[Column],
-    progress: Progress | None = None,
+    progress: Progress | None,
 ) -> pa.Table:
     """Reads files in one Spark job, and returns statistics of what it computes for each row.
 

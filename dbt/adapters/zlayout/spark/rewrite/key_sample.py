@@ -120,12 +120,12 @@ def _stage(
 
 
 def column_sample(
-    catalog: Catalog, opened: TableSnapshot, paths: Sequence[ColumnPath], progress: Progress | None = None
+    catalog: Catalog, opened: TableSnapshot, paths: Sequence[ColumnPath], progress: Progress | None
 ) -> pa.Table:
     """Samples the rows in the files of a version.
 
     Args:
-        opened: The version. Of a merge-on-read table, the rows of logs and deleted rows count too.
+        opened: The version. In a merge-on-read table, the rows of logs and deleted rows count too.
         paths: Columns and fields of structs, at least one.
         progress: Called with a line of text now and then.
 

@@ -44,7 +44,7 @@ class ChangeFeed:
 
 
 def with_deletes(
-    frame: DataFrame, condition: str, stored: Collection[str], subject: str, progress: Progress | None = None
+    frame: DataFrame, condition: str, stored: Collection[str], subject: str, progress: Progress | None
 ) -> DataFrame:
     """Adds the column `DELETED` to the rows and drops columns that only the condition reads.
 

@@ -86,7 +86,7 @@ def report_page(
     """Returns the report as one HTML file that needs no network.
 
     Args:
-        title: Of what this is the report, such as the name of a dbt project.
+        title: The subject of the report, such as the name of a dbt project.
         tables: The tables, in any order.
         now: When the report was made, in UTC.
         sections: What other operations say.
