@@ -76,7 +76,7 @@ def advice_for_table(
     if not rows:
         raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
     if not any(columns_of(each.predicate) & set(paths) for each in queries):
-        helpful = [each.why for each in missing_expressions(_expressions(queries))]
+        helpful = [each.why for each in missing_expressions(_expressions(queries, workload))]
         raise ConfigError(["; ".join([_NOTHING_COMPARED, *helpful])], subject)
     tracked = tuple(each.path for each in tracked_of(config, opened.schema_json, opened.partition_columns))
     untracked = frozenset(path for path in paths if path not in tracked and path not in folders)
@@ -95,7 +95,7 @@ def advice_for_table(
         config.file_sizing.row_group_rows,
         str(columns) if isinstance(columns, int) else ", ".join(map(format_column_path, columns)),
         tuple(path for path in tracked if path[0] in arrow_schema(opened.row_schema_json).names),
-        _expressions(queries),
+        _expressions(queries, workload),
     )
     present = Present(layout, tuple(config.indexes.bloom or ()), partial(_opened, opened, rows), lookup, settings)
     joined = sorted({name for each in workload for name in each.joined} & {path[0] for path in folders})
@@ -114,13 +114,14 @@ def advice_for_table(
     return replace(found, notes=(*found.notes, note)) if joined else found
 
 
-def _expressions(queries: Sequence[Query]) -> dict[str, float]:
+def _expressions(queries: Sequence[Query], workload: Sequence[WeightedCondition]) -> dict[str, float]:
     """Returns the expressions whose statistics would help, with the share of the workload that has each."""
     found: dict[str, float] = {}
-    for each in queries:
-        for expression in dict.fromkeys([*expressions_of(each.predicate), *each.condition.expressions]):
-            found[expression] = found.get(expression, 0.0) + each.weight
-    total = sum(each.weight for each in queries)
+    asked = [(each.weight, expressions_of(each.predicate)) for each in queries]
+    for weight, expressions in [*asked, *((each.weight, each.expressions) for each in workload)]:
+        for expression in expressions:
+            found[expression] = found.get(expression, 0.0) + weight
+    total = sum(each.weight for each in workload)
     return {expression: weight / total for expression, weight in found.items()}
 
 

@@ -80,7 +80,7 @@ def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root
             line=line_of(_code_of(root, query), condition),
             table=scan.table,
             condition=condition,
-            why=_why(part),
+            why=_why(part, condition),
             advice=_advice(part, condition),
             rewritten=rewritten if after is not None else None,
             files_read=reads.files_read,
@@ -98,8 +98,10 @@ def _code_of(root: Path | None, query: CompiledQuery) -> str:
     return query.raw
 
 
-def _why(part: ConjunctReport) -> str:
-    return _QUALIFIED.sub(r"\1", str(part.why_not))
+def _why(part: ConjunctReport, condition: str) -> str:
+    why = _QUALIFIED.sub(r"\1", str(part.why_not))
+    known = f"not understood: {condition} ("
+    return why[len(known) : -1] if why.startswith(known) else why
 
 
 def _advice(part: ConjunctReport, condition: str) -> str:
