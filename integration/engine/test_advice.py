@@ -5,6 +5,8 @@ from pyspark.sql import functions
 
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.expr import columns_of
+from dbt.adapters.zlayout.spark.read.conditions import predicates_of
 from dbt.adapters.zlayout.spark.read.scan_log import logged_workload, read_scans
 from dbt.adapters.zlayout.spark.read.session import enable
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -35,6 +37,22 @@ def by_day(spark, events):
 def opened_rows(table, condition):
     """The share of the rows that lie in files which a query reads, by what Spark is told to read."""
     return table.clustering_information(["day"], predicate=condition).predicate.kept_rows / ROWS
+
+
+def test_conditions_inside_subqueries_are_about_other_tables(spark):
+    spark.range(10).selectExpr("id k", "id a").createOrReplaceTempView("others")
+    schema_json = spark.sql("select 1L a, 2L b, 3L c").schema.json()
+    conditions = [
+        "a in (select k from others where a > 5) and b = 1",
+        "exists (select 1 from others o where o.a > 3 and o.k = c) and b < 2",
+        "b not in (select k from others where a > 7)",
+    ]
+    found = predicates_of(spark, schema_json, conditions, "t")
+    named = [{path[0] for path in columns_of(each)} for each in found]
+    assert ["b" in each for each in named] == [True, True, False]
+    assert all(number not in str(each) for number, each in zip("537", found, strict=True))
+    with pytest.raises(ConfigError, match="workload: .* does not fit the table"):
+        predicates_of(spark, schema_json, ["(" * 5_000 + "a = 1" + ")" * 5_000], "t")
 
 
 def test_what_advice_promises_is_what_the_table_then_reads(spark, events, by_day):

@@ -318,6 +318,18 @@ def test_lost_and_damaged_entries_keep_files_and_a_build_makes_them_again(spark)
     check(spark, table, [5], [4_000])
 
 
+def test_a_build_that_can_read_nothing_makes_no_version(spark):
+    table = ZTable.write(spark, "z.lookup_broken", rows_of(spark, count=100))
+    table.build_index(lookup=["id"], bloom=["n"], schedule=True)
+    (path,) = table.snapshot().files["path"].to_pylist()
+    local = table._opened.store.local_path(path)
+    local.write_bytes(b"x" * local.stat().st_size)
+    before = table.version
+    for _ in range(2):
+        done = table.build_index(execute=True)
+        assert (done.version, done.files_read, done.files_without) == (before, 1, 1)
+
+
 def test_entries_of_a_column_that_widens_or_goes_are_not_used(spark):
     frame = spark.sql("select cast(id as int) as id, cast(id as string) as t from range(100)")
     table = ZTable.write(spark, "z.lookup_schema", frame, lookup=["id", ["t", "id"]])

@@ -181,9 +181,10 @@ def _build_some(
             tried.update(lacking["path"].to_pylist(), unmeasured["path"].to_pylist())
             left = len(lacking) < len(untried[0]) or len(unmeasured) < len(untried[1])
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
-        if not len(lacking) and renewed is None and layout.config.indexes == before:
-            return opened, left
         made = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
+        nothing = renewed is None and not made.filters.pieces and not made.lookups.pieces
+        if nothing and layout.config.indexes == before:
+            return opened, left
         indexes = partial(_plus_unless_dropped, before=before, more=_minus(layout.config.indexes, before))
         return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
@@ -14,7 +15,6 @@ from dbt.adapters.zlayout.predicate.expr import Constant, Expr
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
-from dbt.adapters.zlayout.spark.jvm.scala import members
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +60,7 @@ def _read(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> I
     for sql in conditions:
         try:
             plan: Any = rows.where(sql)._jdf.queryExecution().optimizedPlan()
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             yield error
             continue
         if str(plan.getClass().getSimpleName()) == "LocalRelation":
@@ -72,5 +72,6 @@ def _read(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> I
 def _conditions(plan: Any) -> Iterator[Any]:
     if str(plan.nodeName()) == "Filter":
         yield plan.condition()
-    for child in members(plan.children()):
-        yield from _conditions(child)
+    # A subquery is a join, and other tables are on its right.
+    if plan.children().size():
+        yield from _conditions(plan.children().apply(0))
