@@ -49,6 +49,21 @@ def test_a_query_reads_tables_at_versions_and_other_files_by_digest(spark, table
     assert found(spark, sql).definitions != inputs.definitions
 
 
+def test_a_column_that_comes_without_rows_is_a_change(spark, tables):
+    # The name in the subquery is that of the other table, until this one has such a column.
+    sql = "select id from z.read_1 where p in (select p from z.read_columns)"
+    table = ZTable.write(spark, "z.read_columns", spark.sql("select 1 as other"))
+    before = found(spark, sql)
+    table.append(spark.sql("select 1 as other, 5L as p where false"), on_schema_change="append_new_columns")
+    now = found(spark, sql)
+    assert now.sources["z.read_columns"].difference(before.sources["z.read_columns"].to_dict()) is None
+    assert now.definitions != before.definitions
+    # Other places of the same rows are none.
+    before = found(spark, "select id from z.read_records")
+    assert ZTable.for_name(spark, "z.read_records").compact().groups
+    assert found(spark, "select id from z.read_records").definitions == before.definitions
+
+
 def test_a_view_of_changes_is_the_table_whose_changes_it_holds(spark, tables):
     table = ZTable.for_name(spark, "z.read_2")
     table.delete("id = 3")

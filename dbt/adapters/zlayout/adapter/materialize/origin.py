@@ -32,7 +32,7 @@ _CHANGES = {
     "code": "its SQL has changed",
     "settings": "its settings have changed",
     "session": "Spark's version, time zone or SQL dialect has changed",
-    "definitions": "a view that it reads, or its columns, have changed",
+    "definitions": "a view that it reads, or columns that it reads or returns, have changed",
 }
 
 

@@ -136,7 +136,7 @@ class QueryInputs:
 
     Attributes:
         sources: By ``schema.table``, or by folder where a table has no name.
-        definitions: Digest of the views that the query reads through, and of the columns that it returns.
+        definitions: Digest of the views that the query reads through, and of the columns that it reads and returns.
         unknown: Why the same sources may give other rows, a sentence each. Empty if they cannot.
         views: Digest of each of these views, by name.
     """
@@ -167,6 +167,7 @@ class _Found:
     sources: dict[str, TableInput | FilesInput] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     views: dict[str, Entry] = field(default_factory=dict)
+    columns: set[str] = field(default_factory=set)
     reads: Mapping[str, TableRead] = field(default_factory=dict)
     lists_files: bool = True
 
@@ -201,7 +202,7 @@ def _query_inputs(sql: str, frame: DataFrame, found: _Found) -> QueryInputs:
     if len(found.sources) > _MOST_SOURCES:
         return QueryInputs({}, "", (f"it reads more than {_MOST_SOURCES:,} tables",))
     views = {name: digest_of(_definition(entry)) for name, entry in sorted(found.views.items())}
-    definitions = digest_of([views, frame.schema.json()])
+    definitions = digest_of([views, frame.schema.json(), sorted(found.columns)])
     return QueryInputs(found.sources, definitions, tuple(found.unknown), views)
 
 
@@ -381,6 +382,8 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
             # The tables below a view of `reads` are noted by the view.
             if name is not None or all(each.location != ours[1] for each in found.reads.values()):
                 _note_table(catalog, ours[1], int(ours[2]), name, found)
+                # A column that comes without rows can change what a name in the query means.
+                found.columns.add(f"{name or ours[1]} {relation.schema().catalogString()}")
             return
         if index.toString() != shown:
             found.unknown[f"the index of {name} was refreshed while the query was analyzed"] = None
