@@ -93,9 +93,6 @@ def test_expressions_and_columns_whose_statistics_would_help_are_named(spark, ev
     # Rows come by id and so by day, but nothing tells which days a file holds.
     of_day = next(each for each in found.predicates if "day" in each.predicate)
     assert (of_day.opened_now, of_day.opened_then) == (1.0, 1.0)
-    assert opened_rows(table, "day = '2024-01-05'") == 1.0
-    with pytest.raises(ConfigError, match=r'with stats_expressions: \["reverse\(token\)"\] they skip'):
-        table.advise(["reverse(token) = 'ab'"])
 
 
 def test_a_condition_that_does_not_fit_is_named(by_day):
@@ -244,26 +241,20 @@ def test_joins_count_where_their_values_skip_partitions_and_are_named_where_they
     (note,) = workload.join_notes(facts)
     assert note.startswith("vip joins customer with a small side, by which Spark skips no files; zlayout_prune_by")
 
-    # Without the joins, nothing asks for days, and partitions are in the way of customers.
-    (joined, alone) = (facts.advise([*asked, ("customer = 17", 50)]) for asked in (workload.of(facts), []))
-    assert (joined.partition_by, joined.notes[-1]) == (
-        ("day",),
-        "the partition columns stay: joins skip by day while they run",
-    )
-    assert alone.partition_by == ()
+    joined = facts.advise([*workload.of(facts), ("customer = 17", 50)])
+    assert joined.partition_by == ("day",)
+    assert joined.notes[-1] == "the partition columns stay: joins skip by day while they run"
 
 
 def test_the_keys_of_a_merge_count_as_conditions_that_skip_files(spark, events, tmp_path):
     table = ZTable.write(spark, "z.merged", events, zorder=["customer"], **OPTIONS)
     enable(spark, scan_log=tmp_path)
     try:
-        few = events.where("id % 3000 = 7")
-        table.merge(few, unique_key=["id"])
+        table.merge(events.where("id = 30007"), unique_key=["id"])
     finally:
         enable(spark, scan_log="off")
     asked = logged_workload(read_scans(tmp_path), ["z.merged"])
-    keys = ", ".join(str(each) for each in range(7, ROWS, 3000))
-    assert [each.sql for each in asked if each.sql != "true"] == [f"id IN ({keys})"]
+    assert [each.sql for each in asked] == ["id = 30007"]
     found = ZTable.for_name(spark, "z.merged").advise(asked)
     assert found.predicates[0].opened_now > 0.9
     assert found.bloom == ("id",) or "id" in found.zorder
