@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _HIT = "__zl_hit"
 _KEY = "__zl_key"
 _COUNTED = "__zl_counted"
+# A table of so few bytes is searched in one task: the groups then need no shuffle, and no second job.
+_ONE_TASK_BYTES = 32 << 20
 _KEYS_TAKEN = "it wrote rows with some of the same keys"
 
 
@@ -122,9 +124,13 @@ def _hits(target: Target, condition: str, files: np.ndarray) -> dict[int, int]:
     """Returns how many rows of each file meet the condition, by the file's number. Files without any are left out."""
     if not files.any():
         return {}
-    matching = target.rows_with_file(None if files.all() else files).where(condition)
+    matching = _in_few_tasks(target, target.rows_with_file(None if files.all() else files).where(condition))
     found = matching.groupBy(FILE).agg(functions.count("*").alias("rows")).collect()
     return {target.file_number(row[FILE]): row["rows"] for row in found}
+
+
+def _in_few_tasks(target: Target, rows: DataFrame) -> DataFrame:
+    return rows.coalesce(1) if target.opened.files.total_bytes <= _ONE_TASK_BYTES else rows
 
 
 def _keys(partitions: object, columns: tuple[str, ...], subject: str) -> set[PartitionKey]:
@@ -223,7 +229,7 @@ def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
     """
     if source.exact_condition is None:
         return None
-    matching = target.rows_with_file().where(source.exact_condition)
+    matching = _in_few_tasks(target, target.rows_with_file().where(source.exact_condition))
     counted = functions.expr(f"struct(count(*), min({FILE})) {_COUNTED}")
     by_key = matching.groupBy(*map(backquoted, source.keys)).agg(counted)
     # The keys stay behind: Python has no dates after the year 9999.
