@@ -109,6 +109,7 @@ class Checks:
                 self.suite("faults", "-m", "exhaustive or slow", "--faults", "sample", *of_slow(share)),
                 self.suite("tpch"),
                 self.wheel(),
+                self.page(),
                 self.documentation(),
             ]
         every, full = ("-m", ""), ("-m", "", "--faults", "full")
@@ -121,6 +122,7 @@ class Checks:
             self.unit(*every),
             self.laws(*every, ZLAYOUT_PROTOCOL="full"),
             self.wheel(),
+            self.page(),
             self.documentation(),
             self.mutants(),
         ]
@@ -207,6 +209,12 @@ class Checks:
             Command([str(bin_ / "dbt"), "debug", *place], {"PYSPARK_PYTHON": str(bin_ / "python")}, project),
         ]
         return Check("wheel in an empty environment, dbt debug", commands)
+
+    def page(self) -> Check:
+        """The report's page in Chromium. CI installs one where it can; without one, the tests say that they skip."""
+        install = [Command(["sh", ".ci/chromium"])] if "CI" in os.environ else []
+        tests = self._pytest("tests/unit/adapter/reports/page/test_page_in_a_browser.py", "page", "-rs")
+        return Check("the report's page in Chromium", [*install, tests])
 
     def mutants(self) -> Check:
         """Wrongs put into pruning one by one, which the tests must notice."""

@@ -3,13 +3,10 @@
 Prints one line of JSON: for each kind of change the seconds, the bytes written and the files replaced of each round.
 """
 
-import argparse
 import json
-import shutil
 from functools import partial
-from pathlib import Path
 
-from clustering_engines import session
+from clustering_engines import session, wanted
 from merge_on_read_engines import merge_into_delta, what_it_wrote
 
 FILES = 100
@@ -98,15 +95,7 @@ ENGINES = {"copy_on_write": Ours, "merge_on_read": MergeOnRead, "delta": Delta, 
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engine", choices=ENGINES)
-    parser.add_argument("--rows", type=int, required=True)
-    parser.add_argument("--rounds", type=int, required=True)
-    parser.add_argument("--lab", type=Path, required=True)
-    parser.add_argument("--jars", type=json.loads, default={}, help="settings with which Spark finds the engine")
-    work = parser.parse_args()
-    work.master, work.out = "local[2]", work.lab / f"changes_{work.engine}"
-    shutil.rmtree(work.out, ignore_errors=True)
+    work = wanted(__doc__, "changes", ENGINES, rows=int, rounds=int)
     name = work.engine
     work.engine = name.partition("_")[0]
     spark = session(work)

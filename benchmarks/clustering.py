@@ -183,12 +183,12 @@ def opened(parts, wanted):
 def run(engine, rows, name, files, lab, master="local[2]"):
     keys, identifier = KEYS[name]
     options = {"keys": ",".join(keys), "identifier": identifier, "files": files, "master": master}
-    return answer_of("clustering_engines.py", engine, rows, lab=lab, **options)
+    return answer_of("clustering_engines.py", engine, rows=rows, lab=lab, **options)
 
 
-def answer_of(program, name, *positional, lab, **options):
+def answer_of(program, name, *, lab, **options):
     """What a program prints of an engine, in a process of its own with Spark 3.5 and the engine's jars."""
-    command = [environment(lab), ROOT / "benchmarks" / program, name, *positional, "--lab", lab]
+    command = [environment(lab), ROOT / "benchmarks" / program, name, "--lab", lab]
     for option, value in options.items():
         command += [f"--{option.replace('_', '-')}", str(value)]
     other = name.partition("_")[0]

@@ -39,6 +39,21 @@ SETTINGS = {
 }
 
 
+def wanted(about, folder, engines, **options):
+    """The options of a run of one engine, each with its type; ``out`` is an empty folder of its own."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("engine", choices=engines)
+    for name, kind in options.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, required=True)
+    parser.add_argument("--lab", type=Path, required=True)
+    parser.add_argument("--jars", type=json.loads, default={}, help="settings with which Spark finds the engine")
+    parser.add_argument("--master", default="local[2]")
+    work = parser.parse_args()
+    work.out = work.lab / f"{folder}_{work.engine}"
+    shutil.rmtree(work.out, ignore_errors=True)
+    return work
+
+
 def session(work):
     builder = (
         SparkSession.builder.master(work.master)
@@ -207,18 +222,7 @@ ENGINES = {each.__name__: each for each in (ours, delta, iceberg, hudi, query)}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engine", choices=ENGINES)
-    parser.add_argument("rows", help="folder of Parquet files")
-    parser.add_argument("--keys", required=True)
-    parser.add_argument("--identifier", required=True)
-    parser.add_argument("--files", type=int, required=True)
-    parser.add_argument("--lab", type=Path, required=True)
-    parser.add_argument("--jars", type=json.loads, default={}, help="settings with which Spark finds the engine")
-    parser.add_argument("--master", default="local[2]")
-    work = parser.parse_args()
-    work.out = work.lab / f"table_{work.engine}"
-    shutil.rmtree(work.out, ignore_errors=True)
+    work = wanted(__doc__, "table", ENGINES, rows=str, keys=str, identifier=str, files=int)
     seconds, files, more = ENGINES[work.engine](
         session(work), work.out, work.rows, work.keys.split(","), work.files, work.identifier
     )

@@ -2,9 +2,10 @@
 
 usage: python benchmarks/index_fuzz.py [seconds, default 600] [--seed 1] [--damage] [--operations 12] [--conditions 30]
 Each table has a random mix of lookup indexes, Bloom filters, expressions with statistics, partitions, a table type and
-key columns of random types. Random writes and maintenance follow. After each one, random conditions run as plain SQL
-with skipping on, in a session with a random time zone, ANSI mode and case sensitivity. The same conditions run on a
-Parquet file that pyarrow writes from the rows that the table should have. `--damage` also breaks files of the index.
+key columns of random types, TIME, intervals and long texts among them, by which it may be clustered. Random writes and
+maintenance follow. After each one, random conditions run as plain SQL with skipping on, in a session with a random time
+zone, ANSI mode and case sensitivity. The same conditions run on a Parquet file that pyarrow writes from the rows that
+the table should have. `--damage` also breaks files of the index.
 Prints each wrong result with its seed; the exit code is the number of wrong ones.
 """
 
@@ -27,6 +28,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pyspark.sql.types as spark_types
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -52,7 +54,15 @@ STATS = [
 KEYS = {
     "ki": "int", "kl": "bigint", "ks": "string", "kde": "decimal(12,3)", "kdw": "decimal(38,4)", "kd": "date",
     "kts": "timestamp", "kn": "timestamp_ntz", "kx": "double", "kf": "float", "kb": "binary",
+    "kt": "time", "kv": "interval day to second", "ku": "string",
 }  # fmt: skip
+# Spark has TIME from 4.1 on.
+if not hasattr(spark_types, "TimeType"):
+    del KEYS["kt"]
+# What Parquet of pyarrow cannot say.
+READ_AS = {"kv": "kv * interval '0.000001' second"}
+# Texts that begin alike, some of which have a character of four bytes where bounds are cut.
+BEGINNINGS = ["", "https://shop.example.com/" * 5, "\U0001f388" * 255 + "ab", "x" * 1023 + "\U0010ffff", "é" * 40]
 TEXTS = ["", "é", "日本", "A" * 70, "x\x00", "\U0010ffff", "%_", "'"]
 
 
@@ -72,6 +82,9 @@ def key_value(name: str, rid: int) -> Any:
         "kx": lambda: special[rid] if rid < len(special) else rid * 0.5 - 50.25,
         "kf": lambda: special[rid] if rid < len(special) else rid * 0.5 - 50.25,
         "kb": text.encode,
+        "kt": lambda: 86_399_999_999 if rid == 3 else rid * 7_777_777 % 86_400_000_000,
+        "kv": lambda: [-(2**63), 2**63 - 1][rid] if rid < 2 else rid * 3_600_000_001 * (-1 if rid % 2 else 1),
+        "ku": lambda: BEGINNINGS[rid % len(BEGINNINGS)] + text,
     }
     return makers[name]()
 
@@ -79,12 +92,12 @@ def key_value(name: str, rid: int) -> Any:
 KEY_TYPES = {
     "ki": pa.int32(), "kl": pa.int64(), "ks": pa.string(), "kde": pa.decimal128(12, 3), "kdw": pa.decimal128(38, 4),
     "kd": pa.date32(), "kts": pa.timestamp("us", "UTC"), "kn": pa.timestamp("us"), "kx": pa.float64(),
-    "kf": pa.float32(), "kb": pa.binary(),
+    "kf": pa.float32(), "kb": pa.binary(), "kt": pa.time64("us"), "kv": pa.int64(), "ku": pa.string(),
 }  # fmt: skip
 
 
 def array_of(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return pa.array(values, pa.int64()).cast(kind)
     if pa.types.is_date32(kind):
         return pa.array(values, pa.int32()).cast(kind)
@@ -122,7 +135,7 @@ class Case:
         self.stats = rng.sample(STATS, rng.choice([0, 1, 3, 5]))
         self.bloom, self.lookup = self.some_columns(3), self.some_lookups()
         self.settings: dict[str, Any] = {
-            "zorder": rng.sample(["i", "ts", "s", "rid", "x"], rng.choice([0, 1, 2])),
+            "zorder": rng.sample(["i", "ts", "s", "rid", "x", *self.key], rng.choice([0, 1, 2, 3])),
             "partition_by": ["g"] if self.partitioned else [],
             "target_file_size": rng.choice([6_000, 20_000, "128mb"]),
             "stats_columns": rng.choice([0, 32, 50]),
@@ -203,7 +216,11 @@ class Case:
         self.files += 1
         path = self.folder / f"in{self.files}.parquet"
         pq.write_table(rows, path)
-        return self.spark.read.parquet(str(path)).coalesce(1)
+        return self.read(path).coalesce(1)
+
+    def read(self, path: Path) -> DataFrame:
+        frame = self.spark.read.parquet(str(path))
+        return frame.selectExpr(*(f"{READ_AS[n]} as {n}" if n in READ_AS else n for n in frame.columns))
 
     def without(self, rids: list[int]) -> pa.Table:
         return self.rows.filter(pc.invert(pc.is_in(self.rows.column("rid"), value_set=pa.array(rids, pa.int64()))))
@@ -448,7 +465,7 @@ class Case:
     def plain(self) -> DataFrame:
         path = self.folder / f"rows{self.files}_{len(self.told)}.parquet"
         pq.write_table(self.rows.select(self.columns), path)
-        return self.spark.read.parquet(str(path))
+        return self.read(path)
 
     def literal(self, kind: str, values: list[Any]) -> str:
         value = self.rng.choice(values) if values else None
@@ -611,7 +628,7 @@ def _raw(rows: pa.Table) -> list[dict[str, Any]]:
     for name in rows.column_names:
         column = rows.column(name)
         kind = column.type
-        if pa.types.is_timestamp(kind):
+        if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
             column = column.cast(pa.int64())
         elif pa.types.is_date32(kind):
             column = column.cast(pa.int32())
@@ -624,7 +641,7 @@ def _cooked(rows: list[dict[str, Any]], columns: list[str], types: dict[str, pa.
     for name in columns:
         values = [row[name] for row in rows]
         kind = types[name]
-        if pa.types.is_timestamp(kind):
+        if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
             arrays.append(pa.array(values, pa.int64()).cast(kind))
         elif pa.types.is_date32(kind):
             arrays.append(pa.array(values, pa.int32()).cast(kind))
@@ -641,7 +658,7 @@ def session_in(folder: Path) -> SparkSession:
         "spark.sql.parquet.filterPushdown": "false", "spark.ui.showConsoleProgress": "false",
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-        "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+        "spark.sql.parquet.inferTimestampNTZ.enabled": "true", "spark.sql.timeType.enabled": "true",
     }.items():  # fmt: skip
         builder = builder.config(key, value)
     return builder.getOrCreate()

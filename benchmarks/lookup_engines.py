@@ -3,12 +3,9 @@
 Prints one line of JSON: seconds of the build, of each upsert, and of a query for one key.
 """
 
-import argparse
 import json
-import shutil
-from pathlib import Path
 
-from clustering_engines import session, timed
+from clustering_engines import session, timed, wanted
 from merge_on_read_engines import merge_into_delta
 
 COLUMNS = "sha2(cast(id as string), 256) order_id", "cast(id % 997 as int) day", "id % 1000003 amount"
@@ -93,15 +90,7 @@ ENGINES = {"without": Without, "with": With, "delta": Delta, "hudi": Hudi}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engine", choices=ENGINES)
-    parser.add_argument("--rows", type=int, required=True)
-    parser.add_argument("--upserts", type=int, required=True)
-    parser.add_argument("--lab", type=Path, required=True)
-    parser.add_argument("--jars", type=json.loads, default={}, help="settings with which Spark finds the engine")
-    work = parser.parse_args()
-    work.master, work.out = "local[2]", work.lab / f"lookup_{work.engine}"
-    shutil.rmtree(work.out, ignore_errors=True)
+    work = wanted(__doc__, "lookup", ENGINES, rows=int, upserts=int)
     spark = session(work)
     spark.range(1_000_000).selectExpr("sum(hash(id))").collect()  # warms Java up
     build, engine = timed(lambda: ENGINES[work.engine](spark, work, spark.range(work.rows).selectExpr(*COLUMNS)))

@@ -3,12 +3,10 @@
 Prints one line of JSON: seconds and bytes written of each round, seconds of full reads, and of the compaction.
 """
 
-import argparse
 import json
-import shutil
 from pathlib import Path
 
-from clustering_engines import session, timed
+from clustering_engines import session, timed, wanted
 
 ROWS = "select id k, cast(id % 1000 as int) a, id * 7 % 100003 b, sha2(cast(id as string), 256) v from range({rows})"
 HIDDEN = {".zlayout", "_spark_metadata", "_delta_log", ".hoodie"}
@@ -140,18 +138,7 @@ def full_read(engine, tries):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engine", choices=ENGINES)
-    parser.add_argument("--rows", type=int, required=True)
-    parser.add_argument("--share", type=float, required=True)
-    parser.add_argument("--rounds", type=int, required=True)
-    parser.add_argument("--tries", type=int, required=True)
-    parser.add_argument("--read-every", type=int, required=True)
-    parser.add_argument("--lab", type=Path, required=True)
-    parser.add_argument("--jars", type=json.loads, default={}, help="settings with which Spark finds the engine")
-    work = parser.parse_args()
-    work.master, work.out = "local[2]", work.lab / f"records_{work.engine}"
-    shutil.rmtree(work.out, ignore_errors=True)
+    work = wanted(__doc__, "records", ENGINES, rows=int, share=float, rounds=int, tries=int, read_every=int)
     spark = session(work)
     engine = ENGINES[work.engine](spark, work)
     told = {"seconds": [], "bytes": [], "data_bytes": [], "log_bytes": [], "reads": {}}

@@ -93,7 +93,9 @@ def test_lint_names_file_line_and_better_conditions(advised):
     cast = found["models/words.sql", 5]
     assert (cast["rewritten"], cast["table"]) == ("code = '5'", "advised.facts")
     assert 0 < cast["bytes_cost"] <= cast["bytes_read"]
-    assert "store the expression's value as a column" in found["models/words.sql", 4]["advice"]
+    words = found["models/words.sql", 4]
+    assert words["advice"].endswith('stats_expressions: ["reverse(word)"]')
+    assert "reverse(word)" not in words["why"]
     failed = advised.operation("zlayout_lint", fail=True)
     assert not failed.success
     sarif = json.loads(advised.operation("zlayout_lint", format="sarif").printed)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import dbt_v2
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from dbt.adapters.zlayout import enable
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import compiled_queries
 from dbt.adapters.zlayout.cli.main import zlayout
+from dbt.adapters.zlayout.cli.manifest import read_nodes
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 pytestmark = pytest.mark.newest_spark
-MANIFEST_OF_V2 = Path(__file__).parents[2] / "tests" / "fixtures" / "manifest_v2.json"
 COMMAND = Path(sys.executable).parent / "zlayout"
 
 
@@ -262,7 +266,7 @@ def built_by_another_dbt(spark, count):
 
 @pytest.mark.slow
 def test_tables_that_the_other_engine_builds_are_indexed_and_clustered(spark, session):
-    manifest = ["--manifest", MANIFEST_OF_V2]
+    manifest = ["--manifest", dbt_v2.MANIFEST]
     built_by_another_dbt(spark, 4000)
     assert json.loads(printed("adopt", "orders", *manifest, "--json"))["level"] == "indexed"
     assert "reads 4 of 4 files" in printed("explain", "orders", "k = 17", *manifest)
@@ -290,6 +294,52 @@ def test_tables_that_the_other_engine_builds_are_indexed_and_clustered(spark, se
     assert spark.table("main.of_v2").count() == 3010
     assert "only a table of the catalog" in refused("adopt", "./orders")
     drop_table(spark, "main", "of_v2")
+
+
+@pytest.mark.slow
+def test_the_stored_manifest_is_what_dbt_v2_writes(tmp_path, monkeypatch):
+    """``ZLAYOUT_GOLDEN=write`` writes it anew."""
+    dbt_v2.run(tmp_path, "compile", files=dbt_v2.PROJECT)
+    found = dbt_v2.manifest_of(tmp_path)
+    if os.environ.get("ZLAYOUT_GOLDEN") == "write":
+        dbt_v2.MANIFEST.write_text(found)
+    assert found == dbt_v2.MANIFEST.read_text()
+    nodes = read_nodes(dbt_v2.MANIFEST)
+    in_manifest = {each.name: each.sql.strip() for each in compiled_queries(nodes, None)}
+    assert set(in_manifest) == {"orders", "not_null_orders_k"}
+    # Without the SQL, as after `dbt parse`, the files below target/compiled give it.
+    parsed = {name: {**node, "compiled_code": None} for name, node in nodes.items()}
+    in_files = {each.name: each.sql.strip() for each in compiled_queries(parsed, tmp_path / "target")}
+    assert in_files == in_manifest
+    # Settings of this adapter outside of meta are refused.
+    with pytest.raises(AssertionError, match=r"unexpected key .*zorder"):
+        dbt_v2.run(tmp_path, "parse", files={"models/bad.sql": "{{ config(zorder=['k']) }} select 1 as k"})
+
+
+@pytest.mark.slow
+def test_files_that_dbt_v2_builds_are_indexed_and_followed(spark, tmp_path):
+    lake, driver, name = tmp_path / "lake", dbt_v2.with_duckdb(tmp_path / "driver"), "main.of_duckdb"
+    files = {
+        "dbt_project.yml": "name: shop\nprofile: shop\n",
+        "profiles.yml": f"shop: {{target: t, outputs: {{t: {{type: duckdb, path: {tmp_path}/d.duckdb, schema: main}}}}}}",
+        "models/a.sql": f"{{{{ config(materialized='external', location='{lake}/a.parquet') }}}} select i k from range(1000) t(i)",
+        "models/b.sql": f"{{{{ config(materialized='external', location='{lake}/b.parquet') }}}} select i + 1000 k from range(1000) t(i)",
+    }
+    lake.mkdir()
+    dbt_v2.run(tmp_path, "build", files=files, **driver)
+    spark.sql(f"create table {name} using parquet location '{lake}'")
+    assert json.loads(printed("adopt", name, "--json"))["level"] == "indexed"
+    assert "reads 1 of 2 files" in printed("explain", name, "k = 17")
+    # The next build replaces one file by another of the same name: the index does not mislead before it is refreshed.
+    files["models/b.sql"] = files["models/b.sql"].replace("i + 1000", "i + 5")
+    dbt_v2.run(tmp_path, "build", files=files, **driver)
+    enable(spark)
+    spark.catalog.refreshTable(name)
+    assert spark.table(name).where("k = 17").count() == 2
+    printed("refresh", name)
+    assert "reads 2 of 2 files" in printed("explain", name, "k = 17")
+    assert "every cell is right" in printed("verify", name, "--data")
+    drop_table(spark, *name.split("."))
 
 
 def test_the_profile_of_a_project_configures_spark(dbt, folder, tmp_path):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dbt_v2
 import pytest
 import yaml
 
@@ -119,3 +120,17 @@ def test_the_package_with_plain_dbt_spark(source, tmp_path):
     assert "where (k between 3 and 700) and false" in pruned["by_range"]
     assert "select day in (date '2026-01-05') as kept" in pruned["by_day"]
     assert "select true as kept" in pruned["by_name"]
+
+
+@pytest.mark.slow
+def test_the_tests_of_the_package_compile_with_dbt_v2(tmp_path):
+    tests = [{"name": "orders", "data_tests": [{"file_layout.small_files_at_most": {"arguments": {"max": 3}}}]}]
+    files = {
+        "packages.yml": yaml.safe_dump({"packages": [{"local": str(HUB)}]}),
+        "models/shop.yml": yaml.safe_dump({"models": tests}),
+        "models/orders.sql": "select 1 as k",
+    }
+    dbt_v2.run(tmp_path, "deps", files={**dbt_v2.PROJECT, **files})
+    dbt_v2.run(tmp_path, "compile", files={})
+    (compiled,) = tmp_path.glob("target/compiled/**/file_layout_small_files*.sql")
+    assert "select distinct _metadata.file_path as path, _metadata.file_size as size" in compiled.read_text()

@@ -3,7 +3,12 @@
 import pytest
 from pyspark.sql import functions
 
+from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.expr import columns_of
+from dbt.adapters.zlayout.spark.read.conditions import predicates_of
+from dbt.adapters.zlayout.spark.read.scan_log import logged_workload, read_scans
+from dbt.adapters.zlayout.spark.read.session import enable
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 ROWS = 60_000
@@ -34,6 +39,22 @@ def opened_rows(table, condition):
     return table.clustering_information(["day"], predicate=condition).predicate.kept_rows / ROWS
 
 
+def test_conditions_inside_subqueries_are_about_other_tables(spark):
+    spark.range(10).selectExpr("id k", "id a").createOrReplaceTempView("others")
+    schema_json = spark.sql("select 1L a, 2L b, 3L c").schema.json()
+    conditions = [
+        "a in (select k from others where a > 5) and b = 1",
+        "exists (select 1 from others o where o.a > 3 and o.k = c) and b < 2",
+        "b not in (select k from others where a > 7)",
+    ]
+    found = predicates_of(spark, schema_json, conditions, "t")
+    named = [{path[0] for path in columns_of(each)} for each in found]
+    assert ["b" in each for each in named] == [True, True, False]
+    assert all(number not in str(each) for number, each in zip("537", found, strict=True))
+    with pytest.raises(ConfigError, match="workload: .* does not fit the table"):
+        predicates_of(spark, schema_json, ["(" * 5_000 + "a = 1" + ")" * 5_000], "t")
+
+
 def test_what_advice_promises_is_what_the_table_then_reads(spark, events, by_day):
     before = by_day.version
     found = by_day.advise(WORKLOAD)
@@ -60,6 +81,18 @@ def test_conditions_on_fields_and_functions_count_as_pruning_reads_them(by_day):
     assert month.opened_now < 0.6
     assert "token" in found.bloom
     assert found.zorder[0] in ("address.city", "day")
+
+
+def test_expressions_and_columns_whose_statistics_would_help_are_named(spark, events):
+    frame = events.select("id", "customer", "day", "token")
+    table = ZTable.write(spark, "z.untold", frame, zorder=["id"], **{**OPTIONS, "stats_columns": ["customer"]})
+    found = table.advise([("id < 100", 90), "day = '2024-01-05'", ("reverse(token) = 'ab'", 9)])
+    settings = {each.setting: each for each in found.settings}
+    assert settings["stats_expressions"].then == "+ reverse(token)"
+    assert "in 9% of the workload" in settings["stats_expressions"].why
+    # Rows come by id and so by day, but nothing tells which days a file holds.
+    of_day = next(each for each in found.predicates if "day" in each.predicate)
+    assert (of_day.opened_now, of_day.opened_then) == (1.0, 1.0)
 
 
 def test_a_condition_that_does_not_fit_is_named(by_day):
@@ -171,3 +204,57 @@ def test_auto_without_a_workload_writes_without_keys(spark, events):
     table = ZTable.write(spark, "z.unasked", events.limit(100), zorder="auto", progress=told.append)
     assert table.information()["zorder"] == []
     assert told == ["zorder: auto keeps the keys as they are, because no workload is known yet"]
+
+
+def project_of(spark, exposures=(), **queries):
+    """What a project with these models asks."""
+    model = {"resource_type": "model", "schema": "z"}
+    nodes = {
+        f"model.{each}": {**model, "name": each, "alias": each, "compiled_code": queries[each]} for each in queries
+    }
+    shown = {"resource_type": "exposure", "name": "e", "depends_on": {"nodes": [f"model.{each}" for each in exposures]}}
+    return ProjectWorkload(spark, {**nodes, "exposure.e": shown}, None)
+
+
+def test_joins_count_where_their_values_skip_partitions_and_are_named_where_they_do_not(spark, events):
+    days = events.selectExpr("id", "day", "customer").where("day < '2024-01-25'")
+    facts = ZTable.write(spark, "z.joined_facts", days, partition_by=["day"], zorder=["customer"], **OPTIONS)
+    dates = (
+        "select date_add(date'2024-01-01', cast(id / 300 as int)) as day, id / 300 as number, sha1(string(id)) as text"
+    )
+    ZTable.write(spark, "z.joined_dates", spark.sql(f"{dates} from range({24 * 300})"), zorder=["day"], **OPTIONS)
+    vips = spark.sql("select cast(id as int) as customer, id % 3 as rank from range(3)")
+    ZTable.write(spark, "z.joined_vips", vips)
+    last = "select f.id from z.joined_facts f join z.joined_dates d on f.day = d.day where d.day between '2024-01-05' and '2024-01-06' and d.number > 0"
+    late = "select f.id from z.joined_facts f join z.joined_dates d on f.day = d.day where d.number >= 22"
+    vip = "select f.id from z.joined_facts f join z.joined_vips v on f.customer = v.customer where v.rank = 1"
+
+    workload = project_of(spark, last=last, late=late, vip=vip, exposures=["late"])
+    found = {each.source: each for each in workload.of(facts)}
+    # Spark itself infers a condition from the constants of `last`; those of `late` come from the files of its dates.
+    assert "day >= DATE '2024-01-05'" in found["last"].sql
+    assert (found["late"].weight, found["late"].joined) == (2.0, ("day",))
+    (reads,) = facts.reads([found["late"].sql])
+    assert 0 < reads.files_read <= reads.files_total / 2
+    # Nothing skips by the customers of `vip`.
+    assert (found["vip"].sql, found["vip"].joined) == ("customer IS NOT NULL", ())
+    (note,) = workload.join_notes(facts)
+    assert note.startswith("vip joins customer with a small side, by which Spark skips no files; zlayout_prune_by")
+
+    joined = facts.advise([*workload.of(facts), ("customer = 17", 50)])
+    assert joined.partition_by == ("day",)
+    assert joined.notes[-1] == "the partition columns stay: joins skip by day while they run"
+
+
+def test_the_keys_of_a_merge_count_as_conditions_that_skip_files(spark, events, tmp_path):
+    table = ZTable.write(spark, "z.merged", events, zorder=["customer"], **OPTIONS)
+    enable(spark, scan_log=tmp_path)
+    try:
+        table.merge(events.where("id = 30007"), unique_key=["id"])
+    finally:
+        enable(spark, scan_log="off")
+    asked = logged_workload(read_scans(tmp_path), ["z.merged"])
+    assert [each.sql for each in asked] == ["id = 30007"]
+    found = ZTable.for_name(spark, "z.merged").advise(asked)
+    assert found.predicates[0].opened_now > 0.9
+    assert found.bloom == ("id",) or "id" in found.zorder

@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
 from dbt.adapters.zlayout.timeline.timeline import Timeline
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import list_scheduled
+from dbt.adapters.zlayout.timeline.transactions.pending import list_scheduled
 
 pytestmark = pytest.mark.newest_spark
 

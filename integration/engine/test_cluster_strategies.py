@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import list_scheduled
+from dbt.adapters.zlayout.timeline.transactions.pending import list_scheduled
 
 # Nulls, NaN, -0.0, nested values, and no order of the rows along any column.
 ROWS = """

@@ -11,6 +11,7 @@ from scanned import Scans
 
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.index import optional_indexes
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 pytestmark = pytest.mark.spark
@@ -245,6 +246,35 @@ def test_indexes_are_built_and_dropped_without_touching_data(spark):
     assert table.explain("length(name) = 7").kept_files < total
     table.drop_index(stats_expressions=["length(name)"])
     assert table.explain("length(name) = 7").kept_files == total
+
+
+def test_the_column_of_an_expression_may_go_and_come_back(spark):
+    frame = spark.sql("select id, string(id) s from range(300)")
+    options = {"zorder": ["id"], "target_file_size": "1kb"}
+    table = ZTable.write(spark, "z.exprs_gone", frame, **options, stats_expressions=["length(s)"])
+    table.append(frame.select("id"), on_schema_change="sync_all_columns")
+    table.append(frame, on_schema_change="sync_all_columns")
+    assert spark.table("z.exprs_gone").where("length(s) = 2").count() == 90
+    assert spark.table("z.exprs_gone").where("length(s) is null").count() == 600
+    table = ZTable.write(spark, "z.exprs_gone", frame.select("id"), **options)
+    assert table.information()["stats_expressions"] == ["length(s)"]
+
+
+def test_a_build_keeps_statistics_that_another_writer_made_meanwhile(spark, monkeypatch):
+    frame = spark.sql("select id, string(id) s from range(300)")
+    table = ZTable.write(spark, "z.exprs_beside", frame, zorder=["id"], target_file_size="1kb")
+    original = optional_indexes.statistics_of_expressions
+
+    def interrupted(*given):
+        found = original(*given)
+        more = frame.selectExpr("*", "7 as extra")
+        ZTable.for_name(spark, "z.exprs_beside").append(more, on_schema_change="append_new_columns")
+        return found
+
+    monkeypatch.setattr(optional_indexes, "statistics_of_expressions", interrupted)
+    table.build_index(stats_expressions=["length(s)"])
+    assert table.explain("extra = 7").kept_files < len(table._opened.files)
+    assert table.explain("length(s) = 9").kept_files < len(table._opened.files)
 
 
 def test_what_cannot_have_statistics_is_refused_before_anything_is_written(spark):

@@ -8,12 +8,14 @@ from decimal import Decimal
 import numpy as np
 import pyarrow.compute as pc
 import pytest
+from comparing import same_rows
 from indexed_rows import id_of, reads, rows_of, stage
 from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
 from dbt.adapters.zlayout.spark.index import optional_indexes
+from dbt.adapters.zlayout.spark.jobs.jobs import frame_of_rows
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -253,6 +255,32 @@ def test_an_index_is_scheduled_by_one_job_and_built_by_another(spark):
             table.build_index(**given)
 
 
+@pytest.mark.parametrize("what", ["the index", pytest.param("its column", marks=pytest.mark.slow)])
+def test_what_another_job_drops_during_a_build_stays_dropped(spark, monkeypatch, what):
+    name = f"z.lookup_unwanted_{what.split()[-1]}"
+    table = ZTable.write(spark, name, rows_of(spark), target_file_size="24kb", zorder=["n"])
+    monkeypatch.setattr(optional_indexes, "_MOST_ROWS", 1)
+    original, steps = optional_indexes.optional_of_files, []
+
+    def interrupted(*given):
+        steps.append(given)
+        if len(steps) == 2:
+            other = ZTable.for_name(spark, name)
+            if what == "the index":
+                other.drop_index(lookup=["id"])
+            else:
+                other.append(spark.sql("select 1L n, named_struct('k', 1L) s"), on_schema_change="sync_all_columns")
+        return original(*given)
+
+    monkeypatch.setattr(optional_indexes, "optional_of_files", interrupted)
+    done = table.build_index(lookup=["id"])
+    assert (done.lookup, done.files_read) == ((), 1)
+    if what == "the index":
+        assert LOOKUPS not in table._opened.snapshot.index
+    assert table.build_index().files_read == 0
+    assert table.build_index(lookup=["n"]).lookup == ("n",)
+
+
 def test_columns_that_can_have_no_lookup_index_are_named(spark):
     frame = spark.sql("select 1 as id, array(1) as tags, 'a' as p, named_struct('k', 1) as s")
     for lookup, sentence in (
@@ -290,6 +318,18 @@ def test_lost_and_damaged_entries_keep_files_and_a_build_makes_them_again(spark)
     check(spark, table, [5], [4_000])
 
 
+def test_a_build_that_can_read_nothing_makes_no_version(spark):
+    table = ZTable.write(spark, "z.lookup_broken", rows_of(spark, count=100))
+    table.build_index(lookup=["id"], bloom=["n"], schedule=True)
+    (path,) = table.snapshot().files["path"].to_pylist()
+    local = table._opened.store.local_path(path)
+    local.write_bytes(b"x" * local.stat().st_size)
+    before = table.version
+    for _ in range(2):
+        done = table.build_index(execute=True)
+        assert (done.version, done.files_read, done.files_without) == (before, 1, 1)
+
+
 def test_entries_of_a_column_that_widens_or_goes_are_not_used(spark):
     frame = spark.sql("select cast(id as int) as id, cast(id as string) as t from range(100)")
     table = ZTable.write(spark, "z.lookup_schema", frame, lookup=["id", ["t", "id"]])
@@ -300,6 +340,29 @@ def test_entries_of_a_column_that_widens_or_goes_are_not_used(spark):
     table.append(spark.sql("select id + 500 as id from range(5)"), on_schema_change="sync_all_columns")
     assert table.build_index().lookup == ("id",)
     assert spark.sql("select count(*) from z.lookup_schema where id = 502").head()[0] == 1
+
+
+def test_rows_that_the_driver_knows_are_part_of_a_plan(spark):
+    types = "b boolean, i byte, l long, f float, d double, e decimal(38, 10), t string, x binary"
+    rows = [
+        (
+            True,
+            -128,
+            2**63 - 1,
+            -0.0,
+            float("nan"),
+            Decimal("-9999999999999999999999999999.5"),
+            "é\x00\U0010ffff",
+            b"\x00",
+        ),
+        (None, 7, None, 1.5, 0.0, Decimal("1.50"), "", None),
+    ]
+    schema = spark.createDataFrame([], types).schema
+    for some in (rows, rows[:1], []):
+        frame = frame_of_rows(spark, some, schema)
+        assert frame._jdf.queryExecution().optimizedPlan().getClass().getSimpleName() == "LocalRelation"
+        assert frame.schema == schema
+        assert same_rows(frame, spark.createDataFrame(some, schema))
 
 
 def test_a_merge_by_several_columns_opens_only_the_files_of_its_keys(spark):

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files, slices_with_logs
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import list_scheduled
+from dbt.adapters.zlayout.timeline.transactions.pending import list_scheduled
 
 ROWS = "select id k, id % 7 a, concat('v', id) v from range({}, {})"
 

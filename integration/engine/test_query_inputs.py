@@ -49,6 +49,21 @@ def test_a_query_reads_tables_at_versions_and_other_files_by_digest(spark, table
     assert found(spark, sql).definitions != inputs.definitions
 
 
+def test_a_column_that_comes_without_rows_is_a_change(spark, tables):
+    # The name in the subquery is that of the other table, until this one has such a column.
+    sql = "select id from z.read_1 where p in (select p from z.read_columns)"
+    table = ZTable.write(spark, "z.read_columns", spark.sql("select 1 as other"))
+    before = found(spark, sql)
+    table.append(spark.sql("select 1 as other, 5L as p where false"), on_schema_change="append_new_columns")
+    now = found(spark, sql)
+    assert now.sources["z.read_columns"].difference(before.sources["z.read_columns"].to_dict()) is None
+    assert now.definitions != before.definitions
+    # Other places of the same rows are none.
+    before = found(spark, "select id from z.read_records")
+    assert ZTable.for_name(spark, "z.read_records").compact().groups
+    assert found(spark, "select id from z.read_records").definitions == before.definitions
+
+
 def test_a_view_of_changes_is_the_table_whose_changes_it_holds(spark, tables):
     table = ZTable.for_name(spark, "z.read_2")
     table.delete("id = 3")
@@ -80,6 +95,8 @@ def test_the_version_is_that_of_the_analysis(spark, tables):
         ("select now()", "the current time"),
         ("select 1 where current_user() = 'x'", "the current time, user"),
         ("select * from z.read_1 where id in (select unix_timestamp())", "the current time"),
+        ("select date'today'", "the literal 'today'"),
+        ("select * from z.read_1 where timestamp_seconds(id) < ' Yesterday UTC'", "the literal ' Yesterday UTC'"),
         ("select * from z.read_1 tablesample (50 percent)", "a sample"),
         ("select read_udf(id) from z.read_1", "a Python function"),
         ("select id, _metadata.file_name from z.read_1", "in which files rows are"),
@@ -90,6 +107,17 @@ def test_the_version_is_that_of_the_analysis(spark, tables):
 def test_rows_that_may_differ_are_told(spark, tables, sql, why):
     unknown = found(spark, sql).unknown
     assert any(why in each for each in unknown), unknown
+
+
+def test_texts_that_only_look_like_the_current_time_are_told_apart(spark, tables):
+    assert not found(
+        spark, "select 'now and then', 'todays', 'it is today', `today` from (select 'a' as today)"
+    ).unknown
+    spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        assert "it has a backslash" in found(spark, r"select '\', ' -- one', '\'").unknown[0]
+    finally:
+        spark.conf.unset("spark.sql.parser.escapedStringLiterals")
 
 
 def test_functions_and_variables_of_sql_may_change(spark, tables):

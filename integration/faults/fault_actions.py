@@ -8,6 +8,10 @@ from typing import Any
 
 from fault_rows import Rows, counted, frame_of, without
 
+from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_read_by, changes_relation, taken_by
+from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
+from dbt.adapters.zlayout.adapter.materialize.model_write import read_model, write_model
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -16,6 +20,9 @@ ROWS = 1200
 # Of a writer that comes after one which added a column, or died before it did.
 _ANY_COLUMNS = "append_new_columns"
 FIRST = [(k, k * 7919 % 100003) for k in range(ROWS)]
+# Tables of models that read the changes of another table.
+FOLLOWING = frozenset({"followed", "followed_records"})
+RECORDS = frozenset({"records", "followed_records"})
 
 
 @dataclass(frozen=True)
@@ -235,6 +242,57 @@ def _adopt(spark, name: str, seed: int) -> int:
     return ZTable.adopt(spark, name, zorder=["k"], managed=True).version
 
 
+_CHANGED = [(k, 7_000_000 + k) for k in range(ROWS - 60, ROWS + 40)]
+_GONE = range(40, 61)
+
+
+def source_of(name: str) -> str:
+    """The table whose changes a model reads."""
+    return f"{name}_source"
+
+
+def begin_following(spark, name: str, template: str) -> None:
+    """Makes such a model and its source. Its first run has taken all rows; then rows come, change and go."""
+    source = write(spark, source_of(name), FIRST, retain_hours=24)
+    follow(spark, name, "merge" if template in RECORDS else "append", template, first=True)
+    source.merge(frame_of(spark, _CHANGED), "k")
+    source.delete(f"k between {_GONE.start} and {_GONE.stop - 1}")
+
+
+def follow(spark, name: str, strategy: str, template: str, *, first: bool = False) -> int:
+    """Does what a run of a model does which reads ``zlayout_changes``; only Jinja is missing."""
+    config = {"materialized": "incremental", "incremental_strategy": strategy, "zorder": ["k"]}
+    config |= {"target_file_size": "16kb", "retain_versions": 1, "retain_hours": 0}
+    config |= {} if strategy == "append" else {"unique_key": "k"}
+    config |= {"deleted_when": "_zl_change = 'delete'"} if strategy == "merge" else {}
+    config |= {"table_type": "merge_on_read", "compaction": "off"} if template in RECORDS else {}
+    table = name.split(".")[1]
+    model = {"resource_type": "model", "name": table, "unique_id": f"model.m.{table}", "config": config}
+    this = ZlayoutRelation.create(schema=SCHEMA, identifier=table)
+    source = ZlayoutRelation.create(schema=SCHEMA, identifier=source_of(table))
+    view = changes_relation(spark, source, this, model, "k", not first, print)
+    change = ", _zl_change" if strategy == "merge" else ""
+    rows = spark.sql(f"select k, v, note, p{change} from {view}" + (" where _zl_change <> 'delete'" * (not change)))
+    taken, wanted = taken_by(changes_read_by(rows)), read_model(model, None)
+    if first:
+        write_model(name, rows, wanted, warn=print, progress=print, changes_taken=taken)
+    else:
+        write_increment(managed_table(spark, name, wanted, print), rows, wanted, None, print, None, taken)
+    return _open(spark, name).version
+
+
+def _follows(strategy: str, template: str) -> Action:
+    def rows_after(*_: Any) -> Rows:
+        keys = {k for k, _ in _CHANGED} if strategy != "append" else ()
+        keys = {*keys, *(_GONE if strategy == "merge" else ())}
+        return without(counted(FIRST), lambda k: k in keys) + counted(_CHANGED)
+
+    kind = "upsert" if template in RECORDS else strategy.replace("+", "_")
+    return Action(
+        f"follow_{kind}", template, lambda spark, name, _: follow(spark, name, strategy, template), rows_after
+    )
+
+
 def _appended(rows: Rows, seed: int) -> Rows:
     return rows + counted(_new(seed))
 
@@ -289,6 +347,10 @@ ACTIONS = (
     Action("drop", "plain", _drop, _gone),
     Action("rename", "plain", _rename, _same),
     Action("adopt", "foreign", _adopt, _same),
+    _follows("append", "followed"),
+    _follows("merge", "followed"),
+    _follows("delete+insert", "followed"),
+    _follows("merge", "followed_records"),
 )
 
 

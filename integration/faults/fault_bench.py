@@ -144,15 +144,10 @@ class Bench:
         if template == "foreign":
             frame_of(spark, fault_actions.FIRST).write.parquet(str(self.folder(template)))
             spark.catalog.createTable(name, path=str(self.folder(template)), source="parquet")
+        elif template in fault_actions.FOLLOWING:
+            fault_actions.begin_following(spark, name, template)
         elif template != "nothing":
-            settings = {"retain_hours": 24} if template == "kept" else {}
-            settings |= {"publish": ["delta", "iceberg"]} if template == "shared" else {}
-            settings |= {"partition_by": ["p"]} if template == "partitioned" else {}
-            settings |= {"zorder": ["k"], "stats_columns": ["k"]} if template == "sparse" else {}
-            settings |= {"bloom": ["k", "note"], "lookup": ["k"]} if template == "filtered" else {}
-            if template == "records":
-                settings |= {"table_type": "merge_on_read", "unique_key": "k", "compaction": "off", "zorder": ["k"]}
-            table = fault_actions.write(spark, name, fault_actions.FIRST, **settings)
+            table = fault_actions.write(spark, name, fault_actions.FIRST, **_settings(template))
             if template == "records":
                 for number in range(3):
                     table.upsert(frame_of(spark, [(k, number) for k in range(number * 100, number * 100 + 130)]))
@@ -205,7 +200,7 @@ class Bench:
 
         The folder of a merge-on-read table shows records; its rows are told by the view.
         """
-        if template == "records":
+        if template in fault_actions.RECORDS:
             return self.named(template)
         return rows_of(self.spark.newSession().read.parquet(str(self.folder(template))))
 
@@ -237,7 +232,7 @@ class Bench:
 
     def _restore_entry(self, template: str) -> None:
         catalog, wanted = self._catalog, self._entries[template]
-        if template == "records":
+        if template in fault_actions.RECORDS:
             # No action of the suite changes the views or the table beneath them.
             catalog.forget_relation(catalog.name(f"{self.name(template)}__files"))
             return
@@ -250,6 +245,17 @@ class Bench:
             catalog.remove(entry.name)
         if wanted is not None:
             catalog._native.createTable(wanted.native, False, False)
+
+
+def _settings(template: str) -> dict:
+    settings = {"retain_hours": 24} if template == "kept" else {}
+    settings |= {"publish": ["delta", "iceberg"]} if template == "shared" else {}
+    settings |= {"partition_by": ["p"]} if template == "partitioned" else {}
+    settings |= {"zorder": ["k"], "stats_columns": ["k"]} if template == "sparse" else {}
+    settings |= {"bloom": ["k", "note"], "lookup": ["k"]} if template == "filtered" else {}
+    if template == "records":
+        settings |= {"table_type": "merge_on_read", "unique_key": "k", "compaction": "off", "zorder": ["k"]}
+    return settings
 
 
 def _same(entry, wanted) -> bool:

@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.naming import INDEX_FOLDER, STAGING_FOLDER, is_data_path, is_scratch
+from dbt.adapters.zlayout.timeline.log.positions import positions_of
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import list_pending
 
@@ -23,6 +24,7 @@ NAMING = frozenset({"create", "drop", "rename"})
 
 def check_as_found(bench: Bench, action: fault_actions.Action, after: Rows | None) -> None:
     """Before anybody repairs anything, a Spark that knows nothing of the package reads one whole version."""
+    check_position(bench, action.template)
     before = bench.before[action.template]
     # A Spark without the package sees a version when it is published, and the next writer does that.
     whole = [rows for rows in (before, bench.published[action.template], after) if rows is not None]
@@ -64,6 +66,9 @@ def check_next_writer(bench: Bench, action: fault_actions.Action, after: Rows | 
             choices = ("upsert", "delete_records", "compact", "compact_logs")
         if action.template == "foreign" and not _managed(bench, action.template):
             choices = ("adopt",)
+        if action.template in fault_actions.FOLLOWING:
+            # The run that is repeated takes what is left: all changes, or none.
+            choices, starts = (action.name,), [after]
         next_action = fault_actions.by_name(random.Random(seed).choice(choices))
         starts = [rows for rows in (before, after) if rows is not None]
     renamed = bench.named(f"{action.template}_new")
@@ -74,12 +79,23 @@ def check_next_writer(bench: Bench, action: fault_actions.Action, after: Rows | 
     return next_action.name
 
 
+def check_position(bench: Bench, template: str) -> None:
+    """A model that reads changes has taken them if, and only if, it has their rows."""
+    if template in fault_actions.FOLLOWING:
+        name = bench.name(template)
+        source = fault_actions.source_of(name)
+        taken = positions_of(ZTable.for_name(bench.spark, name).snapshot().properties)[source].version
+        newest = ZTable.for_name(bench.spark, source).version
+        assert taken == (0 if bench.newest(template) == bench.before[template] else newest)
+
+
 def check_whole(bench: Bench, template: str, wanted: list[Rows]) -> None:
     """A table at rest: rows as wanted for every reader, index fresh, nothing pending, and no file too many."""
     named = bench.named(template)
     assert named in wanted, f"the name shows {difference(named, wanted[0])}"
     table = ZTable.for_name(bench.spark, bench.name(template))
     assert bench.newest(template) == named
+    check_position(bench, template)
     assert table.index_status().to_pylist() == []
     store = open_store(table.location)
     assert list_pending(store) == []

@@ -55,6 +55,8 @@ def fork(job: dict) -> int:
     if pid:
         return pid
     os.setsid()
+    # The answers of the yard go to stdout, and nothing that a writer prints.
+    os.dup2(2, 1)
     code = 1
     try:
         answer = work(job)

@@ -23,6 +23,8 @@ ACTIONS = {
         "rollback",
         "clean",
         "cluster",
+        "build_index",
+        "build_index",
     ),
     "partitioned": (
         "append",
@@ -33,6 +35,7 @@ ACTIONS = {
         "delete",
         "clean",
         "cluster_pending",
+        "build_index",
     ),
     "records": (
         "upsert",
@@ -43,6 +46,7 @@ ACTIONS = {
         "compact_pending",
         "compact_logs",
         "cluster",
+        "build_index",
     ),
 }
 

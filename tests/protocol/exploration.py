@@ -236,7 +236,7 @@ class Exploration:
         if path.startswith(CHECKPOINT_FOLDER):
             return True  # no writer here comes to a version that has one
         if kind in {"read", "stat", "exists"} and path in point.world.paths:
-            return path.startswith(LOG_FOLDER) or (path.endswith(".parquet") and not self.cleaned)
+            return path.startswith(LOG_FOLDER) or (path.endswith((".parquet", ".lookup")) and not self.cleaned)
         return False
 
     def _judge(self, point: Point, goes_on: bool, schedule: Callable[[], Sequence[str]]) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 
 from exploration import Point
+from lookup_index import covered, false_claims
 from row_writers import Process, Rows, Work, compacted, rows_of
 from simulated_store import LiveScript, World
 
@@ -18,6 +19,7 @@ from dbt.adapters.zlayout.timeline.files.naming import INDEX_FOLDER, LOG_FOLDER,
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import list_pending
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 
@@ -34,7 +36,9 @@ def unreadable(world: World) -> str | None:
         adds, removes, index = _entry(files[path])
         live = (live - removes) | adds
     missing = sorted((live | index) - files.keys())
-    return f"the newest version lists {missing}, which is not there" if missing else None
+    if missing:
+        return f"the newest version lists {missing}, which is not there"
+    return false_claims(world, sorted(path for path in index if path.endswith(".lookup")))
 
 
 @cache
@@ -97,7 +101,7 @@ class EndJudge:
         return f"no order of ({shown}) gives {list(rows)} with {commits - self.commits_before} commits"
 
     def _explains(self, rows: Rows, commits: int, landed: Sequence[int], earlier: Iterable[tuple[int, int]]) -> bool:
-        if commits != sum(self.works[i].operation not in {"clean", "recover"} for i in landed):
+        if commits != sum(self.works[i].commits_once for i in landed):
             return False
         for order in itertools.permutations(landed):
             if any(i in order and j in order and order.index(i) > order.index(j) for i, j in earlier):
@@ -129,6 +133,7 @@ def _settled(world: World, process: Process) -> tuple[Rows, int] | str:
         "pending": lambda: list_pending(store),
         "changed by a compaction": lambda: compacted(store, timeline.snapshot()) != rows,
         "orphans": lambda: [file.path for file in orphans(timeline)],
+        "forgotten by the index": lambda: _forgotten(timeline),
         "not rising": lambda: _instants_wrong(timeline.entries(0, timeline.snapshot().version)),
     }
     for name, check in checks.items():
@@ -143,7 +148,20 @@ def _settled(world: World, process: Process) -> tuple[Rows, int] | str:
     if stored != listed:
         return f"after cleaning, {sorted(stored - listed)} is left and {sorted(listed - stored)} is missing"
     entries = timeline.entries(0, snapshot.version)
-    return rows, sum(entry.operation != Operation.RECOVERY for entry in entries)
+    return rows, sum(entry.operation != Operation.RECOVERY and "step" not in entry.summary for entry in entries)
+
+
+def _forgotten(timeline: Timeline) -> set[str]:
+    """Return the files that the index knew at some version, and no longer knows at a later one that has them."""
+    last = timeline.snapshot()
+    for version in range(last.version):
+        before, after = timeline.snapshot(version), timeline.snapshot(version + 1)
+        if after.operation in {Operation.OVERWRITE, Operation.ROLLBACK}:
+            continue
+        known, still = (covered(timeline.store, each) for each in (before, after))
+        if lost := known.intersection(after.files["path"].to_pylist()) - still:
+            return lost
+    return set()
 
 
 def _instants_wrong(entries: Sequence[Commit]) -> list[str]:

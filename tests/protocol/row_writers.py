@@ -10,12 +10,15 @@ import itertools
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from unittest import mock
 
+from lookup_index import ASKED_FOR, covered, entries_of, index_after
 from simulated_store import LiveScript, Script, ScriptedStore, World
 
 from dbt.adapters.zlayout.errors import ConflictError, VersionNotFoundError
+from dbt.adapters.zlayout.index.slice_cache import SliceCache
 from dbt.adapters.zlayout.index.slices import slice_path
 from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -26,7 +29,7 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.past import missing_files, snapshot_of
 from dbt.adapters.zlayout.timeline.timeline import Timeline
-from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.change import Change, IndexPlan
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -94,12 +97,16 @@ def _identity(timeline: Timeline) -> Hashable:
 
 @contextmanager
 def simulated_processes() -> Iterator[None]:
-    """Let the world, not this machine's process table, tell which writers exist no more."""
+    """Let the world, not this machine's process table, tell which writers exist no more.
+
+    Slices are read whenever they are needed: what is in the memory of a process must not change what it does.
+    """
 
     def lives(writer: Writer, observer: Writer) -> bool | None:
         return not running.script.ask(("gone", writer.pid)) if writer.machine == observer.machine else None
 
-    with mock.patch.object(Writer, "lives", lives):
+    opened = mock.patch.object(SliceCache, "read", lambda cache, store, path: cache.opens(store, path))
+    with mock.patch.object(Writer, "lives", lives), opened:
         yield
 
 
@@ -136,22 +143,15 @@ class Work:
     def changes_rows(self) -> bool:
         return self.operation not in {Operation.CLUSTERING, Operation.INDEXING, "clean"}
 
+    @property
+    def commits_once(self) -> bool:
+        return self.operation not in {"clean", "recover"}
+
     def run(self, process: Process, script: Script | LiveScript) -> Outcome:
         """Do it, through the real timeline."""
         timeline = process.timeline(script)
         try:
-            if self.operation == "clean":
-                clean(timeline, 1, 0, timeline.runtime.now_ms())
-                return Outcome("done")
-            if self.operation == "recover":
-                recover(timeline)
-                return Outcome("done")
-            with Transaction.begin(timeline, self._action(), self.operation, reads_version=self.version) as transaction:
-                change = self._change(timeline, transaction)
-                path = slice_path("files", transaction.instant, b"slice")
-                timeline.store.put(path, b"slice")
-                before = () if self._is_whole() or transaction.base is None else transaction.base.index.get("files", ())
-                transaction.commit(change, index={"files": (*before, path)})
+            self._does(timeline)
             return Outcome("done")
         except ConflictError as error:
             return Outcome("conflict", str(error))
@@ -159,6 +159,16 @@ class Work:
             return Outcome("refused", str(error))
         except Exception as error:
             return Outcome("failed", f"{type(error).__name__}: {error}")
+
+    def _does(self, timeline: Timeline) -> None:
+        if self.operation == "clean":
+            clean(timeline, 1, 0, timeline.runtime.now_ms())
+        elif self.operation == "recover":
+            recover(timeline)
+        else:
+            with Transaction.begin(timeline, self._action(), self.operation, reads_version=self.version) as transaction:
+                change = self._change(timeline, transaction)
+                transaction.commit(*self._indexed(timeline.store, transaction, change))
 
     def alone(self, rows: Rows, versions: Callable[[int], Rows]) -> Rows:
         """Return what is left of rows after this work, when nobody else is there.
@@ -195,6 +205,20 @@ class Work:
             case Operation.INDEXING:
                 return Action.INDEXING
         return Action.REPLACECOMMIT
+
+    def _indexed(self, store: Store, transaction: Transaction, change: Change) -> tuple[Change, IndexPlan]:
+        """Return the change and its index: a slice of statistics, and entries where the table has a lookup index."""
+        path, base = slice_path("files", transaction.instant, b"slice"), transaction.base
+        store.put(path, b"slice")
+        if base is None or not base.layout:
+            before = () if self._is_whole() or base is None else base.index.get("files", ())
+            return change, {"files": (*before, path)}
+        entries = entries_of(change.adds, partial(_keys_of, store))
+        if self._is_whole():
+            slices = entries.put(store, transaction.instant, change.adds)
+            return replace(change, layout=base.layout), {"files": (path,), **slices}
+        lookups = index_after(store, transaction.instant, change.adds, change.removes, entries)
+        return change, lambda head: {"files": (*(head.index.get("files", ()) if head else ()), path), **lookups(head)}
 
     def _is_whole(self) -> bool:
         return self.operation in {Operation.OVERWRITE, Operation.ROLLBACK}
@@ -253,6 +277,39 @@ class SpanWork(Work):
     def alone(self, rows: Rows, versions: Callable[[int], Rows]) -> Rows:
         del versions
         return (*(row for row in rows if row[1] not in self.keys), *self._appended())
+
+
+class BuildWork(Work):
+    """Builds a lookup index on a table that may have none yet, in a commit for each file."""
+
+    @property
+    def commits_once(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return "build"
+
+    def _does(self, timeline: Timeline) -> None:
+        while self._step(timeline):
+            pass
+
+    @staticmethod
+    def _step(timeline: Timeline) -> bool:
+        """Adds one file to the index, if there is one that it lacks. Returns whether there was another."""
+        store = timeline.store
+        with Transaction.begin(timeline, Action.INDEXING, Operation.INDEXING) as transaction:
+            base = transaction.base
+            assert base is not None
+            lacking = base.files.minus(tuple(covered(store, base)))
+            entries = entries_of(lacking[:1], partial(_keys_of, store), existing=True)
+            change = Change(DataFiles.empty(PARTITION_BY), layout=ASKED_FOR, summary={"step": len(lacking)})
+            lookups = index_after(store, transaction.instant, change.adds, (), entries)
+            transaction.commit(change, lambda head: {**(head.index if head else {}), **lookups(head)})
+        return len(lacking) > 1
+
+
+def _keys_of(store: Store, path: str) -> list[int]:
+    return [row[1] for row in read_rows(store, path)]
 
 
 def read_rows(store: Store, path: str) -> Rows:

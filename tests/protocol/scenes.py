@@ -11,7 +11,7 @@ from typing import Any
 from exploration import Actor, Exploration, Faults
 from judgement import EndJudge, unreadable
 from record_writers import RecordWork
-from row_writers import Process, SpanWork, Work
+from row_writers import BuildWork, Process, SpanWork, Work
 from simulated_store import MUTATIONS, Effect, Killed, LiveScript, World
 
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -29,6 +29,7 @@ KINDS: dict[str, Work] = {
     "rollback": Work(Operation.ROLLBACK, "", version=0),
     "clean": Work("clean", ""),
     "indexing": Work(Operation.INDEXING, ""),
+    "build": BuildWork(Operation.INDEXING, ""),
 }
 
 # The same for a merge-on-read table.
@@ -42,6 +43,7 @@ RECORD_KINDS: dict[str, Work] = {
     "rollback": RecordWork(Operation.ROLLBACK, "", version=0),
     "clean": RecordWork("clean", ""),
     "indexing": RecordWork(Operation.INDEXING, ""),
+    "build": BuildWork(Operation.INDEXING, ""),
 }
 
 

@@ -213,6 +213,9 @@ class ScriptedStore:
     def read(self, path: str) -> bytes:
         return self._found(path, self._script.ask(("read", path)))
 
+    def read_tail(self, path: str, most_bytes: int) -> bytes:
+        return self.read(path)[-most_bytes:]
+
     def create(self, path: str, data: bytes) -> None:
         if self._script.ask(("create", path, data)) == _EXISTS:
             raise AlreadyExistsError(f"{path} already exists")

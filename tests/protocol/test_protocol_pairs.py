@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 
 import pytest
+import row_writers
 from effort import Effort, in_full
 from exploration import Faults
 from row_writers import Work
 from scenes import BATCHES, KINDS, abandoned, exploration, founded, founded_by_batches
 from simulated_store import World
 
+from dbt.adapters.zlayout.spark.commit import commit_files
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.transactions import conflicts, recovery, transaction
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Decision, Kind
@@ -29,6 +31,8 @@ REPRESENTATIVE = {
     ("append", "overwrite"),
     ("append", "clean"),
     ("append", "indexing"),
+    ("append", "build"),
+    ("clustering", "build"),
     ("insert_overwrite", "merge"),
     ("merge", "merge"),
     ("merge", "merge elsewhere"),
@@ -55,6 +59,16 @@ def test_every_order_of_the_effects_of_two_writers_is_serial(effort: Effort, pai
 def test_a_crash_of_one_of_two_writers_leaves_a_serial_order(effort: Effort, pair: tuple[str, str]) -> None:
     crashing = exploration(founded(), [KINDS[name] for name in pair], Faults(crashes=1))
     effort.everything_or_walks("two writers, one crash", crashing, effort.rng(pair), 4)
+
+
+@pytest.mark.parametrize("crashes", [0, 1])
+def test_an_index_is_built_file_by_file_beside_a_writer_and_a_clustering(effort: Effort, crashes: int) -> None:
+    # What a build has committed stays, and no slice tells of a file what the file does not hold, see `judgement`.
+    rng = effort.rng("build", crashes)
+    for name in ("merge", "append", "delete", "rollback", "overwrite"):
+        works = [KINDS[name], KINDS["clustering"], KINDS["build"]]
+        built = exploration(founded_by_batches(), works, Faults(crashes=crashes))
+        effort.walks("a build beside two others", built, rng, 200 if effort.full else 2)
 
 
 def test_batches_of_two_spans_of_time_never_conflict(effort: Effort) -> None:
@@ -123,6 +137,18 @@ def test_a_merge_that_looked_at_no_claims_would_be_found(monkeypatch: pytest.Mon
     monkeypatch.setattr(Work, "_key_conflict", lambda self, store, added: None)
     with pytest.raises(AssertionError, match="no order of"):
         exploration(founded(), [KINDS["merge"], KINDS["merge elsewhere"]], Faults(), fresh=True).everything()
+
+
+def test_a_build_whose_slices_were_forgotten_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit_files.IndexUpdate, "_optional_after", lambda self, head: self._new_optional)
+    with pytest.raises(AssertionError, match="forgotten by the index"):
+        exploration(founded(), [KINDS["append"], KINDS["build"]], Faults(), fresh=True).everything()
+
+
+def test_a_build_that_told_too_little_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_writers, "_keys_of", lambda store, path: [])
+    with pytest.raises(AssertionError, match="does not have the keys of"):
+        exploration(founded(), [KINDS["append"], KINDS["build"]], Faults(), fresh=True).everything()
 
 
 def test_a_recovery_that_took_a_living_writer_for_dead_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:

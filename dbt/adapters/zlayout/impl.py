@@ -24,12 +24,16 @@ from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.zlayout.adapter.column import ZlayoutColumn
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_relation
 from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization, warn
-from dbt.adapters.zlayout.adapter.materialize.model_warnings import model_warnings, unused_settings
-from dbt.adapters.zlayout.adapter.materialize.model_write import contract_is_enforced, read_model, subject_of
+from dbt.adapters.zlayout.adapter.materialize.model_write import (
+    contract_is_enforced,
+    model_warnings,
+    read_model,
+    subject_of,
+    unused_settings,
+)
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import seed_frame, whole_file
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of
 from dbt.adapters.zlayout.adapter.operations import (
@@ -48,7 +52,7 @@ from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import target_folder
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
 from dbt.adapters.zlayout.adapter.operations.locking import LOCK_FILE, check_table, lock_report, read_lock
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations, whole_table
+from dbt.adapters.zlayout.adapter.relation import ZlayoutColumn, ZlayoutRelation, as_dbt_relations, whole_table
 from dbt.adapters.zlayout.adapter.reports.linting import lint_report
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager

@@ -1,8 +1,9 @@
-"""Formats quantities as text for people: numbers, counts with their noun, and sizes in bytes."""
+"""Formats text for people: numbers, counts with their noun, sizes in bytes, and aligned columns of cells."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
@@ -38,3 +39,29 @@ def size_text(size_bytes: float) -> str:
         return counted(round(size_bytes), "byte")
     power = min(int(math.log2(size_bytes) // 10), len(_UNITS))
     return f"{size_bytes / 1024**power:,.1f} {_UNITS[power - 1]}"
+
+
+def aligned_lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+    """Returns the rows as lines, with two spaces between the columns.
+
+    Args:
+        rows: The cells. All rows have the same number of cells.
+        right: The indexes of right-aligned columns, such as numbers.
+
+    >>> aligned_lines([("day=1", "7"), ("day=2", "12")], right=[1])
+    ['day=1   7', 'day=2  12']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def ruled_lines(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+    """Returns the rows as aligned lines below a header and a rule."""
+    rule = ["-" * max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return aligned_lines([head, rule, *rows], right=right)

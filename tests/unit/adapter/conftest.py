@@ -68,6 +68,7 @@ def config_of() -> Callable[..., Any]:
 
     def make(**settings: Any) -> Any:
         values = {"contract": SimpleNamespace(enforced=False), **settings}
-        return SimpleNamespace(get=lambda key, default=None, **_: values.get(key, default))
+        model = SimpleNamespace(previous_batch_results=None)
+        return SimpleNamespace(get=lambda key, default=None, **_: values.get(key, default), model=model)
 
     return make

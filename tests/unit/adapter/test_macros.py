@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dbt.artifacts.schemas.batch_results import BatchResults
 
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 
+_DAY = datetime(2024, 3, 1, tzinfo=timezone.utc)
 _ROWS = "utils/zlayout_rows.sql"
 _TABLE = ZlayoutRelation.create(schema="s", identifier="t", type="table")
 _VIEW = ZlayoutRelation.create(schema="s", identifier="t", type="view")
@@ -138,7 +141,7 @@ def test_the_info_operation_prints_the_report_of_the_models_table(macro_stage: A
 def test_the_report_operation_prints_what_the_adapter_wrote(macro_stage: Any) -> None:
     printed: list[str] = []
     adapter = Recorder(layout_report="written")
-    graph = SimpleNamespace(nodes={})
+    graph = SimpleNamespace(nodes={}, exposures={})
     context = {"adapter": adapter, "graph": graph, "print": printed.append, "project_name": "shop"}
     stage = macro_stage("operations/zlayout_report.sql", **context)
     stage.call("zlayout_report", "r.html")
@@ -413,6 +416,18 @@ def test_rows_are_added_if_the_model_keeps_rows_and_the_table_exists(
     assert ("add select 1 as a" in run.order) == adds
     assert f"revoke {not adds}" in run.order
     assert run.stage.call("is_incremental") == adds
+
+
+@pytest.mark.parametrize("repeated", [True, False])
+def test_a_retry_of_some_batches_adds_them_also_after_a_full_refresh(
+    macro_stage: Any, config_of: Any, repeated: bool
+) -> None:
+    config = config_of(incremental_strategy="microbatch")
+    config.model.previous_batch_results = BatchResults(successful=[(_DAY, _DAY)], failed=[]) if repeated else None
+    run = Run(macro_stage, config, existing=_TABLE, full_refresh=True)
+    run.of("incremental")
+    assert ("add select 1 as a" in run.order) == repeated
+    assert f"revoke {not repeated}" in run.order
 
 
 @pytest.mark.parametrize("materialization", ["table", "incremental"])

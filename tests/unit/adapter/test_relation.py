@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, as_dbt_relations
+from dbt.adapters.zlayout.adapter.relation import ZlayoutColumn, ZlayoutRelation, as_dbt_relations
 
 
 def relation(identifier: str, kind: str = "table", **properties: str) -> Any:
@@ -64,3 +64,7 @@ def test_a_table_of_files_without_its_view_can_be_dropped() -> None:
 def test_a_relation_without_information_is_unchanged() -> None:
     bare = ZlayoutRelation.create(schema="s", identifier="v", type="view", information=None)
     assert as_dbt_relations([bare]) == [bare]
+
+
+def test_a_column_with_a_backquote_in_its_name_is_quoted_whole() -> None:
+    assert ZlayoutColumn("a`b", "string").quoted == "`a``b`"

@@ -1,10 +1,14 @@
 """Made-up rows, and queries on them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.advice.advice import Present, TableSize, advise
+from dbt.adapters.zlayout.advice.reading import Weighted, shares_read
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
+from dbt.adapters.zlayout.advice.settings import PresentSettings
 from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Op
@@ -23,6 +27,7 @@ def rows(seed=1):
             "amount": pa.array(np.round(random.lognormal(3, 1, ROWS), 2)),
             "region": pa.array([f"r{each}" for each in random.choice(12, ROWS)]),
             "id": pa.array(random.permutation(10 * ROWS)[:ROWS]),
+            "serial": pa.array(np.arange(ROWS)),
         }
     )
 
@@ -50,9 +55,27 @@ def query(predicate, weight=1.0):
     return Query(WeightedCondition(predicate.sql(), weight), predicate)
 
 
-def advised(queries, now=Layout(), *, bloom=(), opened=None, target=1 << 20, min_gain=0.1):  # noqa: B008 - frozen
-    size = TableSize(ROWS * 100, FILES, FILES << 20, target)
-    return advise(SAMPLE, queries, size, Present(now, bloom, opened), min_gain)
+def advised(
+    queries,
+    now=Layout(),  # noqa: B008 - frozen
+    *,
+    bloom=(),
+    opened=None,
+    target=1 << 20,
+    mebibytes=FILES,
+    min_gain=0.1,
+    settings=None,
+    untracked=(),
+    **options,
+):
+    if settings is not None or untracked or mebibytes != FILES:
+        fresh = FilesOfSample(SAMPLE, now, (mebibytes << 20) // target)
+        opened = opened or (lambda each: float(shares_read(Weighted.of([each], [1.0]), fresh)[0]))
+    size = TableSize(ROWS * 100, (mebibytes << 20) // target, mebibytes << 20, target)
+    sample = replace(SAMPLE, untracked=frozenset((name,) for name in untracked))
+    return advise(
+        sample, queries, size, Present(now, bloom, opened, (), settings or PresentSettings()), min_gain, **options
+    )
 
 
 def opened_share(layout, predicate, files=FILES, seed=9):

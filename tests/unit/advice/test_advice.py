@@ -4,6 +4,7 @@ import pytest
 from made_up_rows import FILES, advised, between, equal, opened_share, query
 
 from dbt.adapters.zlayout.advice.sample import Layout
+from dbt.adapters.zlayout.advice.settings import PresentSettings
 
 AMOUNTS = between("amount", 20, 22)
 BY_TIME = Layout((("at",),))
@@ -86,6 +87,58 @@ def test_a_partition_column_in_the_way_is_dropped():
     found = advised([query(between("at", 0, 2_000), 5), query(equal("customer", 7), 5)], parts)
     assert (found.change, found.partition_by_now) == ("layout", ("region",))
     assert found.partition_by == ()
+
+
+def settings_of(found):
+    return {each.setting: each for each in found.settings}
+
+
+def test_smaller_files_are_advised_where_queries_then_read_less_and_not_below_a_limit():
+    queries, keys = [query(between("at", 0, 20_000))], BY_TIME
+    found = settings_of(advised(queries, keys, target=32 << 20, mebibytes=2 << 10))
+    assert (found["target_file_size"].now, found["target_file_size"].then) == (str(32 << 20), str(8 << 20))
+    assert found["target_file_size"].opened_then < 0.9 * found["target_file_size"].opened_now
+    assert settings_of(advised(queries, keys, target=31 << 20, mebibytes=2 << 10)) == {}
+    assert settings_of(advised([query(between("at", 0, 900_000))], keys, target=32 << 20, mebibytes=2 << 10)) == {}
+
+
+def test_larger_files_are_advised_where_queries_open_thousands_that_they_need():
+    queries = [query(between("at", 100_000, 700_000))]
+    found = settings_of(advised(queries, BY_TIME, target=1 << 20, mebibytes=10 << 10, opened=lambda _: 0.6))
+    assert (found["target_file_size"].now, found["target_file_size"].then) == (str(1 << 20), str(4 << 20))
+    assert "a query opens 6,144 files on average, then 1,5" in found["target_file_size"].why
+
+
+def test_a_setting_that_makes_one_row_group_of_a_file_is_to_be_left_out():
+    queries, one_group = [query(between("at", 0, 5_000))], PresentSettings(row_group_rows=10_000_000)
+    found = settings_of(advised(queries, BY_TIME, settings=one_group))["row_group_rows"]
+    assert (found.then, found.now) == (None, "10000000")
+    assert found.opened_then < 0.5 * found.opened_now
+    assert settings_of(advised(queries, BY_TIME, settings=PresentSettings(row_group_rows=8_000))) == {}
+
+
+def test_columns_without_statistics_skip_nothing_until_they_are_added():
+    # Rows come by time; the number of a row does too, but the table has no statistics of it.
+    queries = [query(equal("customer", 7), 9), query(between("serial", 0, 200))]
+    opened = {queries[1].predicate.sql(): 1.0}
+    without = advised(
+        queries, BY_TIME, untracked=["serial"], opened=lambda each: opened.get(each.sql(), 0.02), may_choose_keys=False
+    )
+    by_text = {each.predicate: each for each in without.predicates}
+    assert by_text[between("serial", 0, 200).sql()].opened_then == 1.0
+    found = settings_of(without)["stats_columns"]
+    assert (found.then, found.opened_then < 0.9 * found.opened_now) == ("+ serial", True)
+    assert "stats_columns" not in settings_of(advised(queries, BY_TIME))
+
+
+def test_many_columns_whose_statistics_nobody_uses_are_named():
+    spare = tuple((f"c{each:02}",) for each in range(30))
+    settings = PresentSettings(stats_columns="32", tracked=(("at",), *spare), expressions={"lower(region)": 0.25})
+    found = settings_of(advised([query(between("at", 0, 20_000))], BY_TIME, settings=settings))
+    assert found["stats_columns"].why.startswith("no condition uses the statistics of 30 of 31 columns (c00, c01")
+    assert (found["stats_columns"].then, found["stats_columns"].opened_then) == ("[at]", None)
+    assert found["stats_expressions"].then == "+ lower(region)"
+    assert "in 25% of the workload" in found["stats_expressions"].why
 
 
 def test_advice_is_plain_json():

@@ -229,7 +229,6 @@ def test_a_key_with_our_name_that_is_none_is_told_with_those_that_there_are() ->
 def test_keys_of_dbt_and_keys_unlike_ours_are_left_alone() -> None:
     nothing_set = parse_table_config({})
     assert parse_table_config({**dict.fromkeys(DBT_KEYS), "owner_team": "x", "cost": 3}) == nothing_set
-    assert parse_table_config({"zordr": 1}, known_other_keys={"zordr"}) == nothing_set
 
 
 def test_every_key_that_dbt_spark_configures_is_known() -> None:

@@ -14,9 +14,8 @@ import pytest
 from slices_in_memory import MemoryStore
 
 from dbt.adapters.zlayout.errors import CorruptError
-from dbt.adapters.zlayout.index.chunks import chunk_of, values_of
 from dbt.adapters.zlayout.index.memory_budget import MemoryBudget
-from dbt.adapters.zlayout.index.ranged_slices import RangedSlice, footer_of
+from dbt.adapters.zlayout.index.ranged_slices import RangedSlice, chunk_of, footer_of, values_of
 from dbt.adapters.zlayout.index.slice_cache import SliceCache, read_slice
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type

@@ -14,11 +14,11 @@ from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.ranged_slices import RangedSlice, slice_bytes
+from dbt.adapters.zlayout.index.slice_cache import verified
 from dbt.adapters.zlayout.index.slices import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.bound_cutting import SHORT_BOUND_BYTES
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
-from dbt.adapters.zlayout.index.whole_slices import verified
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 
 A, B, P = ("a",), ("s", "b"), ("p",)

@@ -66,11 +66,7 @@ def chosen_tables(
 
 
 def tables_of(nodes: Nodes) -> list[str]:
-    """Returns the tables of all models, seeds and snapshots, spelled as in `table_of`.
-
-    Args:
-        nodes: ``graph.nodes``.
-    """
+    """Returns the tables of all models, seeds and snapshots, spelled as in `table_of`."""
     return [table_of(name, nodes) for name, node in sorted(nodes.items()) if node["resource_type"] in _RELATIONAL]
 
 
@@ -80,7 +76,6 @@ def table_of(name: str, nodes: Nodes) -> str:
     Args:
         name: The name of a model, seed or snapshot, ``schema.table``, or a folder. Empty or undefined (Jinja) if none
             was given.
-        nodes: ``graph.nodes``.
 
     Returns:
         ``schema.identifier``, in backquotes if it comes from a node.
@@ -120,7 +115,6 @@ def config_of_table(table: str, nodes: Nodes) -> Mapping[str, Any]:
 
     Args:
         table: ``schema.identifier``, with or without backquotes.
-        nodes: ``graph.nodes``.
     """
     plain = folded_name(table)
     for node in nodes.values():

@@ -1,4 +1,4 @@
-"""Relations as dbt sees them. A merge-on-read table is one relation, although the catalog has three."""
+"""Relations and columns as dbt sees them. A merge-on-read table is one relation, although the catalog has three."""
 
 from __future__ import annotations
 
@@ -7,14 +7,47 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dbt.adapters.base.column import Column
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.relation import SparkRelation
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TABLE_ID_PROPERTY, TableName
 from dbt.adapters.zlayout.spark.read.record_tables import BASE_ROWS_PROPERTY, files_name
+
+
+@dataclass(repr=False)
+class ZlayoutColumn(SparkColumn):
+    """A column. Its name may contain any character."""
+
+    @property
+    def quoted(self) -> str:
+        """The name in backquotes."""
+        return backquoted(self.column)
+
+    def is_string(self) -> bool:
+        """Returns whether the column holds text."""
+        return self._kind in ("string", "varchar", "char")
+
+    def is_integer(self) -> bool:
+        """Returns whether the column holds whole numbers."""
+        return self._kind in ("tinyint", "smallint", "int", "bigint")
+
+    def is_numeric(self) -> bool:
+        """Returns whether the column holds decimals."""
+        return self._kind == "decimal"
+
+    def can_expand_to(self, other_column: Column) -> bool:  # noqa: ARG002 # dbt's signature
+        """Always False: Spark's strings have no maximum length to expand."""
+        return False
+
+    @property
+    def _kind(self) -> str:
+        return self.dtype.lower().split("(", 1)[0]
+
 
 _BASE_ROWS_OF, _TABLE_ID = (
     re.compile(rf"^Table Properties: \[.*\b{re.escape(each)}=([\w-]+)", re.MULTILINE)
@@ -46,7 +79,6 @@ def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
     """Returns the catalog name of the table that a test checks.
 
     Args:
-        relation: A relation, or a name.
         test: The name of the test, for the message.
 
     Raises:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from statistics import mean
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,15 @@ from dbt.adapters.zlayout.advice.reading import (
 from dbt.adapters.zlayout.advice.redrawn import ranges_of, redrawn
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
 from dbt.adapters.zlayout.advice.search import Problem, best_layouts, sampled_files
+from dbt.adapters.zlayout.advice.settings import (
+    PresentSettings,
+    SettingAdvice,
+    file_size,
+    missing_expressions,
+    missing_statistics,
+    row_groups,
+    spare_statistics,
+)
 from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.curve.asked import Asked
@@ -44,6 +54,7 @@ _RANGES_OF_A_KEY = 8
 _ASKED_ROWS = 1 << 14
 
 _SEEDS = (1, 2, 3)
+_ANY = 1 << 40
 _HELD_OUT_FROM = 8
 _JUDGED_QUERIES = 100
 _FEW_ROWS_OF_A_VALUE = 16
@@ -55,10 +66,7 @@ class TableSize:
     """How large a table is, and its files.
 
     Attributes:
-        rows: Rows of the table.
-        files: Files of the table.
         size_bytes: Size of all files.
-        target_file_bytes: Target size of a file.
     """
 
     rows: int
@@ -82,12 +90,14 @@ class Present:
         opened: Returns the share of rows that lie in files which a predicate reads. None for a table that is not yet
             written: then rows lie in no order.
         lookup: Its columns with a lookup index of their own.
+        settings: Further settings.
     """
 
     layout: Layout = field(default_factory=Layout)
     bloom: tuple[ColumnPath, ...] = ()
     opened: OpenedNow | None = None
     lookup: tuple[ColumnPath, ...] = ()
+    settings: PresentSettings = field(default_factory=PresentSettings)
 
 
 @dataclass(frozen=True)
@@ -95,8 +105,6 @@ class PredicateAdvice:
     """What one condition of the workload reads.
 
     Attributes:
-        predicate: The condition.
-        weight: Its weight.
         source: Where it comes from.
         opened_now: Share of rows in the files that it reads now, 0 … 1.
         opened_then: The same with the advice, as expected.
@@ -129,16 +137,14 @@ class Advice:
         gains: What the change saves of the opened rows, once for each seed: with constants, rows and cuts that the
             search has not seen.
         min_gain: The gain that a change must have for every seed.
-        rows: Rows of the table.
-        files: Files of the table.
         files_then: Files after a rewrite.
-        size_bytes: Size of the table.
         rewrite_bytes: Bytes that the change reads and writes; 0 if there is nothing to do.
         saved_bytes: Bytes that a query of the workload reads less on average.
         payback_queries: After how many queries the change has saved what it reads and writes; None if it saves nothing.
         predicates: Each condition of the workload, those that read most first.
         why: The advice in a sentence.
         notes: What limits the figures.
+        settings: Further settings that the workload would choose otherwise.
         asked: What cuts that follow the workload are made from.
     """
 
@@ -165,12 +171,14 @@ class Advice:
     predicates: tuple[PredicateAdvice, ...]
     why: str
     notes: tuple[str, ...] = ()
+    settings: tuple[SettingAdvice, ...] = ()
     asked: Asked | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the advice as plain values for JSON. docs/advice.md has the schema."""
         found = {name: value for name, value in vars(self).items() if name != "asked"}
-        return {**found, "predicates": [vars(each) for each in self.predicates]}
+        lists = {name: [vars(each) for each in getattr(self, name)] for name in ("predicates", "settings")}
+        return {**found, **lists}
 
 
 def advise(
@@ -189,8 +197,6 @@ def advise(
     Args:
         sample: Rows of the table, with all columns that the workload filters on and all present keys.
         queries: The workload, at least one query.
-        size: Of the table.
-        present: The layout now.
         min_gain: The gain that a change must have for every seed, 0 … 1.
         may_partition: Whether other partition columns may be advised.
         may_choose_keys: Whether other keys may be advised. Otherwise only other cuts are.
@@ -359,7 +365,6 @@ class _Advising:
         """Returns the expected share for each condition, on average over the seeds.
 
         Args:
-            layout: The layout.
             found: As for `shares_read`.
             now: The shares now.
             whole: Whether the table is rewritten. Otherwise only indexes are added to the files as they are.
@@ -458,8 +463,39 @@ class _Advising:
             predicates=tuple(sorted(rows, key=lambda each: (-each.weight * each.opened_now, each.predicate))),
             why="",
             notes=self._notes(),
+            settings=tuple(self._settings(layout, opened_now)),
         )
         return replace(found, why=why_of(found, with_filters=self.may_index))
+
+    def _settings(self, layout: Layout, opened_now: float) -> Iterator[SettingAdvice]:
+        """Yields the settings that the workload would choose otherwise, with the advised layout."""
+        if self.present.opened is None or not self.may_index:
+            return
+        queries = Weighted.of(self.predicates, self.weights)
+        found = self._found_by_value(self.present.bloom)
+
+        def shares_of_files(files: int, *, with_all: bool = False) -> list[float]:
+            shares = []
+            for seed in _SEEDS:
+                sample = replace(self.sample, untracked=frozenset()) if with_all else self.sample
+                cut, read = sample.halves(seed)
+                files = sampled_files(files, sample.row_count // 2)
+                shares.append(queries.mean(shares_read(queries, FilesOfSample(read, layout, files, cut), found)))
+            return shares
+
+        now, target, bytes_ = self.present.settings, self.size.target_file_bytes, self.size.size_bytes
+        most = sampled_files(_ANY, self.sample.row_count // 2)
+        yield from file_size(target, bytes_, most, shares_of_files, opened_now, self.min_gain)
+        rows_per_file = self.size.rows / max(1, self.size.files)
+        yield from row_groups(now.row_group_rows, rows_per_file, self.size.files, shares_of_files, self.min_gain)
+        used = {path for each in self.predicates for path in columns_of(each)}
+        missing = sorted(self.sample.untracked.intersection(used).difference(layout.zorder, layout.partition_by))
+        if missing:
+            before, after = (mean(shares_of_files(self.files, with_all=each)) for each in (False, True))
+            yield from missing_statistics(now.stats_columns, missing, before, after, self.min_gain)
+        kept = {*used, *layout.zorder, *self.present.layout.zorder}
+        yield from spare_statistics(now.stats_columns, now.tracked or (), kept)
+        yield from missing_expressions(now.expressions or {})
 
     def _notes(self) -> tuple[str, ...]:
         notes = []
@@ -488,7 +524,6 @@ def why_of(advice: Advice, *, with_filters: bool = True) -> str:
     """Returns the advice in a sentence.
 
     Args:
-        advice: The advice.
         with_filters: Whether its figures count the Bloom filters that it names.
     """
     filters = [each for each in advice.bloom if each not in advice.bloom_now]

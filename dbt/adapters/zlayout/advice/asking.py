@@ -13,8 +13,8 @@ from dbt.adapters.zlayout.advice.reading import Weighted, values_wanted
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
 from dbt.adapters.zlayout.curve.asked import MOST_BOXES, Asked
 from dbt.adapters.zlayout.curve.keys import MOST_TEXT_BYTES, key_type
-from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr
-from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
+from dbt.adapters.zlayout.predicate.expr import And, ColumnPath, Expr
+from dbt.adapters.zlayout.pruning.evaluation import Evaluation
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
@@ -31,7 +31,6 @@ class Asking:
     scan. Alternatives on one key become several boxes that share the weight.
 
     Args:
-        queries: The queries.
         sample: Rows of the table.
         found_by_value: As for `shares_read`. Queries that an index serves have little to gain from cuts.
     """
@@ -97,14 +96,15 @@ class _Slices:
             raise KeyError(path)
         self._path, self._bounds = path, bounds
         self.row_count = files.row_count
-        self.runs = [self._runs(each) for each in queries]
+        evaluation = Evaluation(And(tuple(queries)), self)
+        self.runs = [self._runs(evaluation, each) for each in queries]
 
     def column(self, path: ColumnPath) -> ColumnBounds | None:
         """Returns statistics of this column only."""
         return self._bounds if path == self._path else None
 
-    def _runs(self, predicate: Expr) -> list[Run | None]:
-        kept: npt.NDArray[np.bool_] = verdicts_of_normal(predicate, self) != Verdict.SKIP
+    def _runs(self, evaluation: Evaluation, predicate: Expr) -> list[Run | None]:
+        kept: npt.NDArray[np.bool_] = evaluation.match(predicate).verdicts() != Verdict.SKIP
         if kept.all():
             return [None]
         edges = np.flatnonzero(np.diff(np.r_[False, kept, False].astype(np.int8)))

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Sample
-from dbt.adapters.zlayout.predicate.expr import Column, ColumnPath, Compare, Expr, In, Op
+from dbt.adapters.zlayout.predicate.expr import And, Column, ColumnPath, Compare, Expr, In, Op
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
-from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
+from dbt.adapters.zlayout.pruning.evaluation import Evaluation
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
 Shares = npt.NDArray[np.float64]
@@ -26,7 +26,6 @@ class Weighted:
     """Predicates in normal form, with weights that sum to 1.
 
     Attributes:
-        predicates: The predicates.
         weights: float64[n].
     """
 
@@ -55,15 +54,15 @@ def shares_read(
     """Returns for each query the share of the rows that lie in files it reads.
 
     Args:
-        queries: The queries.
-        files: The files.
         found_by_value: For each column whose values an index of files finds, such as by Bloom filters, the share of all
             files that hold a value of it on average.
     """
     total = max(1, int(files.rows.sum()))
     found = []
+    # One evaluation for all queries: the statistics of a column are validated once.
+    evaluation = Evaluation(And(queries.predicates), files)
     for predicate in queries.predicates:
-        kept = verdicts_of_normal(predicate, files) != Verdict.SKIP
+        kept = evaluation.match(predicate).verdicts() != Verdict.SKIP
         share = float(files.rows[kept].sum()) / total
         for path, values in values_wanted(predicate):
             if found_by_value and path in found_by_value:
@@ -97,7 +96,6 @@ def rows_of_a_value(sample: Sample, path: ColumnPath, table_rows: int) -> float:
     Args:
         sample: A uniform sample of the table.
         path: A column of the sample.
-        table_rows: Rows of the table.
     """
     column = sample.columns[path]
     ranks = column.rank[column.rank >= 0]

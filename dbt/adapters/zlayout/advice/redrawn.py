@@ -38,7 +38,6 @@ def redrawn(predicate: Expr, sample: Sample, seed: int) -> Expr:
     uniformly random over the rows. Lists get random values. Conditions on functions of columns stay as they are.
 
     Args:
-        predicate: The predicate.
         sample: Rows of the table. Columns that it does not have keep their constants.
         seed: Of the random numbers.
     """
@@ -80,7 +79,6 @@ class _Move:
     """How the constants of one column move: by a number of rows in the order of its values.
 
     Attributes:
-        column: The column.
         ordered: int64[n], ranks of the rows in ascending order.
         by: Rows by which constants move up or, if negative, down.
         random: Draws the values of lists.

@@ -77,20 +77,22 @@ class Sample:
     Attributes:
         columns: By path; all have n rows.
         row_count: n.
+        untracked: Columns whose statistics the table lacks, unless they are keys.
     """
 
     columns: Mapping[ColumnPath, SampledColumn]
     row_count: int
+    untracked: frozenset[ColumnPath] = frozenset()
 
     @classmethod
-    def of(cls, rows: pa.Table, paths: Sequence[ColumnPath]) -> Sample:
+    def of(cls, rows: pa.Table, paths: Sequence[ColumnPath], untracked: frozenset[ColumnPath] = frozenset()) -> Sample:
         """Takes a table with one column for each path, in order."""
         columns = {path: SampledColumn.of(column) for path, column in zip(paths, rows.columns, strict=True)}
-        return cls(columns, rows.num_rows)
+        return cls(columns, rows.num_rows, untracked)
 
     def of_rows(self, rows: Rows) -> Sample:
         """Returns the same columns for some rows."""
-        return Sample({path: each.of_rows(rows) for path, each in self.columns.items()}, len(rows))
+        return Sample({path: each.of_rows(rows) for path, each in self.columns.items()}, len(rows), self.untracked)
 
     def halves(self, seed: int) -> tuple[Sample, Sample]:
         """Returns two samples without a common row."""
@@ -111,7 +113,6 @@ class Layout:
 
     Attributes:
         zorder: The clustering keys, most important first.
-        partition_by: The partition columns.
         linear: Whether rows are sorted by the first key, then the second, and so on.
         asked: What queries ask of the keys, if the cuts follow them.
     """
@@ -134,6 +135,7 @@ class FilesOfSample:
 
     def __init__(self, sample: Sample, layout: Layout, files: int, made_from: Sample | None = None) -> None:
         self._sample = sample
+        self._unknown = sample.untracked.difference(layout.zorder, layout.partition_by)
         number = _file_of_row(sample, made_from or sample, layout, files)
         self._order = np.argsort(number, kind="stable")
         ordered = number[self._order]
@@ -147,9 +149,9 @@ class FilesOfSample:
         return pa.array(self.rows, pa.int64())
 
     def column(self, path: ColumnPath) -> ColumnBounds | None:
-        """Returns the statistics of a column; None if the sample does not have it."""
+        """Returns the statistics of a column; None if the sample does not have it, or the table not its statistics."""
         column = self._sample.columns.get(path)
-        if column is None:
+        if column is None or path in self._unknown:
             return None
         if path not in self._known:
             self._known[path] = self._bounds(column)

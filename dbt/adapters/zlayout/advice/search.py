@@ -208,15 +208,9 @@ class _Search:
         return self._known_closely[layout]
 
 
-def mean_share(problem: Problem, layout: Layout, made_from: Sample | None = None) -> float:
-    """Returns the share of rows that the queries open on average in a layout.
-
-    Args:
-        problem: The sample, the queries and the number of files.
-        layout: The layout.
-        made_from: As for `FilesOfSample`.
-    """
-    files = FilesOfSample(problem.sample, layout, problem.files, made_from)
+def mean_share(problem: Problem, layout: Layout) -> float:
+    """Returns the share of rows that the queries open on average in a layout."""
+    files = FilesOfSample(problem.sample, layout, problem.files)
     return problem.queries.mean(shares_read(problem.queries, files, problem.found_by_value))
 
 

@@ -46,7 +46,7 @@ class Context:
 
     @functools.cached_property
     def every_node(self) -> dict[str, dict[str, Any]]:
-        """All nodes of the manifest, tests and analyses too; none without a manifest."""
+        """All nodes of the manifest, tests, analyses and exposures too; none without a manifest."""
         from dbt.adapters.zlayout.cli.manifest import read_nodes
 
         return {} if self.manifest is None else {**read_nodes(self.manifest), **self.nodes}

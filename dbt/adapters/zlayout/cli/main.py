@@ -291,7 +291,7 @@ def verify(context: Context, table: str, data: bool, as_json: bool) -> None:
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file, instead of stdout.")
 def files(context: Context, table: str, version: int | None, kind: str, output: Path | None) -> None:
     """List the files that hold the rows of a version, for any tool."""
-    from dbt.adapters.zlayout.adapter.operations.live_files import files_bytes
+    from dbt.adapters.zlayout.adapter.operations.publishing import files_bytes
 
     if kind == "parquet" and output is None:
         raise click.UsageError("--format parquet needs --output FILE")
@@ -309,7 +309,7 @@ def files(context: Context, table: str, version: int | None, kind: str, output: 
 @_JSON
 def register(context: Context, name: str, path: str, as_json: bool) -> None:
     """Make the catalog entry NAME of the table in the folder PATH."""
-    from dbt.adapters.zlayout.adapter.operations.registering import register_report
+    from dbt.adapters.zlayout.adapter.operations.publishing import register_report
 
     session = context.session(path, needs_catalog=True)
     click.echo(register_report(session, context.table(name), path, as_json))

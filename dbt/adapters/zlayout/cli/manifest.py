@@ -15,12 +15,13 @@ _TABLES = ("model", "seed", "snapshot")
 
 
 def read_nodes(path: Path) -> dict[str, dict[str, Any]]:
-    """Returns all nodes of a manifest by their unique id, as dbt wrote them.
+    """Returns all nodes and exposures of a manifest by their unique id, as dbt wrote them.
 
     Raises:
         ConfigError: The file is not a manifest.
     """
-    return {name: node for name, node in _nodes(path).items() if isinstance(node, dict) and "name" in node}
+    found = {**_part(path, "nodes"), **_part(path, "exposures")}
+    return {name: node for name, node in found.items() if isinstance(node, dict) and "name" in node}
 
 
 def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
@@ -32,7 +33,7 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     Raises:
         ConfigError: The file is not a manifest.
     """
-    nodes = _nodes(path)
+    nodes = _part(path, "nodes")
     found = {
         name: node
         for name, node in nodes.items()
@@ -49,17 +50,17 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     return {name: {**node, "config": _config(node)} for name, node in found.items()}
 
 
-def _nodes(path: Path) -> dict[str, Any]:
+def _part(path: Path, name: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(
             [f"cannot be read: {error}; give the target/manifest.json of a dbt project"], str(path)
         ) from error
-    nodes = content.get("nodes") if isinstance(content, dict) else None
-    if not isinstance(nodes, dict):
+    if not isinstance(content, dict) or not isinstance(content.get("nodes"), dict):
         raise ConfigError(["is not a manifest: it has no nodes; give the target/manifest.json of a project"], str(path))
-    return nodes
+    found = content.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _is_own_test(node: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Clustering settings: the key columns, or that the workload chooses them; the curve; when and how files are rewritten.
+"""Clustering settings: the key columns, the curve, and when and how files are rewritten.
 
 The workload chooses the keys with ``zorder: auto``.
 """

@@ -192,7 +192,6 @@ def parse_top_level(
 
     Args:
         key: The setting, for messages.
-        value: The columns.
         problems: Receives one sentence for each wrong entry.
         why: The message for a field of a struct; ``{}`` stands for its path without backquotes.
         repeats: Whether a column may be listed more than once.

@@ -90,7 +90,6 @@ def settings_among(keys: Iterable[str], config: Mapping[str, Any]) -> dict[str, 
     """Returns those of some settings that are set in a config or in its ``meta.zlayout``.
 
     Args:
-        keys: The settings.
         config: A mapping, or the object that dbt passes to hooks, which only has ``get``.
     """
     keys = tuple(keys)

@@ -105,7 +105,6 @@ def sort_columns(columns: Iterable[ColumnPath], schema: pa.Schema, partition_by:
     Args:
         columns: From `parse_strategy`.
         schema: The table's columns, partition columns included.
-        partition_by: Names of the partition columns.
 
     Returns:
         The columns as the schema spells them, and a sentence for each that is missing, ambiguous, listed twice or a

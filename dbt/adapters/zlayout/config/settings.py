@@ -75,7 +75,6 @@ class Setting(Generic[T]):
     """One key with everything that is declared about it.
 
     Attributes:
-        key: Its name.
         scope: Where it is allowed.
         parse: Reads a value that is set. It decides the unit and the values that are allowed.
         default: The default as a user writes it; None or an empty tuple if there is none.

@@ -254,15 +254,12 @@ class TableConfig:
         )
 
 
-def parse_table_config(
-    raw: Mapping[str, object], *, known_other_keys: Collection[str] = DBT_KEYS, subject: str = ""
-) -> TableConfig:
+def parse_table_config(raw: Mapping[str, object], *, subject: str = "") -> TableConfig:
     """Reads the settings of a model or of a call.
 
     Args:
         raw: Values by key, as dbt or a caller passes them; None means the default. ``materialized='zordered_table'``
             makes ``zorder`` required.
-        known_other_keys: Keys that belong to others and are never reported.
         subject: Whose settings these are, for the first line of the error.
 
     Returns:
@@ -283,17 +280,15 @@ def parse_table_config(
       - curve: 'peano' is not one of zorder, hilbert, linear
     """
     problems: list[str] = []
-    config = read_table_config(raw, problems, known_other_keys)
+    config = read_table_config(raw, problems)
     if problems:
         raise ConfigError(problems, subject)
     return config
 
 
-def read_table_config(
-    raw: Mapping[str, object], problems: list[str], known_other_keys: Collection[str] = DBT_KEYS
-) -> TableConfig:
+def read_table_config(raw: Mapping[str, object], problems: list[str]) -> TableConfig:
     """Reads settings as `parse_table_config` does, but adds the sentences to ``problems``."""
-    problems += near_misses(raw, known_other_keys)
+    problems += near_misses(raw, DBT_KEYS)
     config = TableConfig(
         clustering=parse_clustering(raw, problems),
         partitioning=read_as(PartitioningConfig, raw, problems),

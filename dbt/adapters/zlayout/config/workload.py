@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbt.adapters.zlayout.config.scalars import as_number
 from dbt.adapters.zlayout.errors import ConfigError
 
 KEY = "workload"
 GIVEN = "given"
+# Sums of weights must stay numbers.
+_GREATEST = 1e15
 _EXAMPLE = '"day >= \'2024-01-01\'" or ("customer_id = 7", 10)'
 
 
@@ -20,13 +21,17 @@ class WeightedCondition:
 
     Attributes:
         sql: The condition, as in a WHERE clause. 'true' for queries that read the whole table.
-        weight: Its share of the workload in relation to other weights, above 0.
+        weight: Its share of the workload in relation to other weights, above 0, at most 1e15 as given.
         source: Where the condition comes from: 'given', the name of a node, or 'scan log'.
+        joined: Partition columns by which joins of the query skip partitions. The condition says which values.
+        expressions: Expressions whose statistics would let further parts skip files, which the condition leaves out.
     """
 
     sql: str
     weight: float = 1.0
     source: str = GIVEN
+    joined: tuple[str, ...] = ()
+    expressions: tuple[str, ...] = ()
 
 
 def parse_workload(given: object, subject: str = "", key: str = KEY) -> tuple[WeightedCondition, ...]:
@@ -76,13 +81,12 @@ def read_workload(key: str, given: object, problems: list[str]) -> tuple[Weighte
 
 
 def merged(conditions: Iterable[WeightedCondition]) -> tuple[WeightedCondition, ...]:
-    """Returns each text once, with the sum of its weights and its first source."""
-    found: dict[str, WeightedCondition] = {}
+    """Returns each condition once, with the sum of its weights and its first source."""
+    found: dict[tuple[str, ...], WeightedCondition] = {}
     for each in conditions:
-        before = found.get(each.sql)
-        found[each.sql] = (
-            each if before is None else WeightedCondition(each.sql, before.weight + each.weight, before.source)
-        )
+        key = (each.sql, *each.joined, "", *each.expressions)
+        before = found.get(key)
+        found[key] = each if before is None else replace(before, weight=before.weight + each.weight)
     return tuple(found.values())
 
 
@@ -99,8 +103,8 @@ def _condition(entry: object, key: str, problems: list[str]) -> WeightedConditio
         problems.append(f"{key}: {entry!r} is not a condition; write {_EXAMPLE}")
         return None
     number = as_number(weight)
-    if not 0 < number < math.inf:
-        problems.append(f"{key}: the weight {weight!r} of {text!r} is not a number above 0")
+    if not 0 < number <= _GREATEST:
+        problems.append(f"{key}: the weight {weight!r} of {text!r} is not a number above 0, at most {_GREATEST:g}")
         return None
     return WeightedCondition(text.strip(), number)
 

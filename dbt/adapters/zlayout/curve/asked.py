@@ -1,4 +1,4 @@
-"""What queries ask for in the key space: boxes with weights, by which cuts are placed where they let queries skip most.
+"""What queries ask for in the key space: boxes with weights. Cuts are placed where they let queries skip most.
 
 Source of the idea: qd-tree (Z. Yang et al., Qd-tree: learning data layouts for big data analytics, SIGMOD 2020), which
 cuts where the queries of a workload skip most rows. Here every file keeps its target size.
@@ -45,7 +45,6 @@ class AskedRanks:
         """Returns which share of the rows queries skip on average if rows are cut along a key.
 
         Args:
-            key: Number of the key.
             thresholds: int64[c]; rows below go to the left.
             shares: float64[c], share of the rows that goes to the left.
 

@@ -153,9 +153,6 @@ def key_weights(keys: int) -> tuple[float, ...]:
 
     Cuts are scarce, and each further key takes some from all others. On four skewed keys these weights let queries open
     fewer rows than equal weights do, at any number of files (`benchmarks/key_weights.py`).
-
-    Args:
-        keys: Number of keys.
     """
     return tuple(1 / max(1, number) for number in range(keys))
 
@@ -319,8 +316,6 @@ class Sizing:
     Attributes:
         rows_per_file: Rows of a file of the target size.
         row_group_rows: Target rows of a row group.
-        total_rows: Rows of the table.
-        sampled_rows: Rows of the sample.
     """
 
     rows_per_file: int

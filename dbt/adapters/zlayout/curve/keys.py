@@ -1,4 +1,4 @@
-"""Key columns as numpy arrays that sort exactly as Spark sorts the column."""
+"""Key columns as numpy arrays that sort exactly as Spark sorts the column, and what neighbouring texts share."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _CHUNK_ROWS = 1 << 14
 _MAX_INT64_DIGITS = 18
 _MAGNITUDE = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 _SIGN = np.uint64(1 << 63)
+_WINDOW_BYTES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,3 +246,58 @@ def padded(texts: pa.Array, width: int, *, start: int = 0, cut: bool = True) -> 
         if content is not None:
             matrix[first : first + len(piece)][present] = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]
     return matrix
+
+
+def common_bytes(left: pa.Array, right: pa.Array) -> npt.NDArray[np.int64]:
+    """Returns how many bytes each pair of texts begins with in common.
+
+    Args:
+        left: Large binary without nulls.
+        right: Likewise, as long.
+
+    Returns:
+        int64[n].
+
+    >>> left, right = (pa.array(each, pa.large_binary()) for each in ([b"abc", b"ab"], [b"abd", b"ab"]))
+    >>> common_bytes(left, right).tolist()
+    [2, 2]
+    """
+    shorter = np.minimum(*(pc.binary_length(side).to_numpy(zero_copy_only=False) for side in (left, right)))
+    found: npt.NDArray[np.int64] = shorter.astype(np.int64)
+    open_, start = np.flatnonzero(found > 0), 0
+    while len(open_):
+        rows = pa.array(open_)
+        differ = padded(left.take(rows), _WINDOW_BYTES, start=start) != padded(
+            right.take(rows), _WINDOW_BYTES, start=start
+        )
+        told_apart = differ.any(axis=1)
+        at = open_[told_apart]
+        # Padding after the end of a text may differ too: no pair has more in common than its shorter text.
+        found[at] = np.minimum(found[at], start + differ[told_apart].argmax(axis=1))
+        start += _WINDOW_BYTES
+        open_ = open_[~told_apart]
+        open_ = open_[found[open_] > start]
+    return found
+
+
+def separators(before: pa.Array, after: pa.Array) -> npt.NDArray[Any]:
+    """Returns for each pair the fewest bytes that are above the first text and not above the second.
+
+    Args:
+        before: Large binary without nulls.
+        after: Likewise; each text is above its counterpart.
+
+    Returns:
+        bytes 'S<width>'[n].
+
+    >>> first, second = (pa.array([each], pa.large_binary()) for each in (b"/shop/cart/17", b"/shop/item/4"))
+    >>> separators(first, second).tolist()
+    [b'/shop/i']
+    """
+    if not len(after):
+        return np.zeros(0, "S1")
+    lengths = common_bytes(before, after) + 1
+    width = int(lengths.max())
+    matrix = padded(after, width)
+    matrix[np.arange(width) >= lengths[:, np.newaxis]] = 0
+    return matrix.view(f"S{width}").reshape(-1)

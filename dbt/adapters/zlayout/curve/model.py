@@ -60,7 +60,6 @@ class CurveModel:
     """Maps keys to files, leaves and curve positions.
 
     Attributes:
-        columns: The key columns.
         types: Their Arrow types, as returned by `key_type`.
         curve: 'zorder', 'hilbert' or 'linear': the order of rows inside a leaf; 'linear' also cuts along it.
         boundaries: Of each key.
@@ -104,7 +103,6 @@ class CurveModel:
             curve: 'zorder', 'hilbert' or 'linear'.
             total_rows: Rows that the sample represents.
             bytes_per_row: Size of a row in a file.
-            target_file_bytes: Target size of a file.
             row_group_rows: Target rows of a row group; None for about eight groups per file.
             partition_keys: The partition of each sampled row; None for a table without partitions.
             along: A curve model for these keys whose boundaries are reused, so that its rows and these share one order.

@@ -18,8 +18,8 @@ from dbt.adapters.zlayout.curve.keys import (
     key_type,
     large_binary,
     null_mask,
+    separators,
 )
-from dbt.adapters.zlayout.curve.prefixes import separators
 
 _NULL_RANK = 0
 
@@ -38,7 +38,7 @@ class Boundaries:
     nullable: bool
 
     @classmethod
-    def of_sample(cls, sample: Comparable, buckets: int = 1024) -> Boundaries:
+    def of_sample(cls, sample: Comparable, buckets: int) -> Boundaries:
         """Chooses boundaries.
 
         Up to ``buckets`` distinct values each get a bucket of their own. With more, buckets start at quantiles, and a
@@ -55,7 +55,7 @@ class Boundaries:
 
     @classmethod
     def of_column(cls, sample: pa.Array | pa.ChunkedArray, buckets: int = 1024) -> Boundaries:
-        """Chooses boundaries, as `of_sample`, from a column. Texts are told apart by up to ``MOST_TEXT_BYTES`` bytes.
+        """Chooses boundaries, as `of_sample`, from a column. Only the first ``MOST_TEXT_BYTES`` bytes of a text count.
 
         Args:
             sample: Key values of sampled rows, in any order.

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.curve.keys import comparable, is_text, large_binary
-from dbt.adapters.zlayout.curve.prefixes import common_bytes
+from dbt.adapters.zlayout.curve.keys import common_bytes, comparable, is_text, large_binary
 
 _WORD_BYTES = 8
 
@@ -56,7 +55,7 @@ def covering_ranges(low: pa.Array, high: pa.Array, most: int) -> tuple[pa.Array,
 def _gaps(before: pa.Array, after: pa.Array) -> npt.NDArray[np.float64]:
     """Returns how far each value is from its counterpart, on any scale that grows with the distance.
 
-    Of texts it is the logarithm of the distance, where a text is a fraction whose digits are its bytes.
+    For texts it is the logarithm of the distance, with each text read as a fraction whose digits are its bytes.
     """
     if not is_text(before.type):
         return _distances(comparable(before).values, comparable(after).values)
@@ -68,7 +67,7 @@ def _gaps(before: pa.Array, after: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def _words_at(texts: pa.Array, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Returns eight bytes of each text, from a byte of its own on, as a number; there are zeros after its end."""
+    """Returns eight bytes of each text as a number, from its start position on, padded with zeros after its end."""
     _, offset_buffer, content = texts.buffers()
     offsets = np.frombuffer(offset_buffer, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     places = (offsets[:-1] + starts)[:, np.newaxis] + np.arange(_WORD_BYTES)

@@ -89,7 +89,7 @@ def _overlapping_groups(
     partitions: Sequence[npt.NDArray[np.int64]],
     model: CostModel,
     wanted: ReclusteringConfig,
-    keep_size: npt.NDArray[np.bool_] | None = None,
+    keep_size: npt.NDArray[np.bool_] | None,
 ) -> list[ChosenGroup]:
     """Returns the groups that are worth rewriting, most gain per byte first; none spans two partitions.
 
@@ -229,7 +229,7 @@ def _small_file_groups(
     min_file_bytes: int,
     target_bytes: int,
     min_input_files: int,
-    as_built: npt.NDArray[np.bool_] | None = None,
+    as_built: npt.NDArray[np.bool_] | None,
 ) -> Iterator[ChosenGroup]:
     """Yields runs of small neighbours of one partition, each about one file of the target size.
 
@@ -242,7 +242,6 @@ def _small_file_groups(
         size_bytes: int64[n], of all files.
         files: Positions of the partition's files.
         min_file_bytes: Files below this size are small.
-        target_bytes: Target size of a file.
         min_input_files: Number of files from which on a run is worth it even if it does not fill a file.
         as_built: bool[n], files of the last build; None for no file.
     """
@@ -398,7 +397,6 @@ def pack_groups(candidates: Candidates, target_bytes: int, wanted: ReclusteringC
 
     Args:
         candidates: The files. In a table without keys they are packed in the order of the table.
-        target_bytes: Target size of a file.
         wanted: What is worth rewriting. With ``rewrite_all`` all files are packed.
 
     Returns:

@@ -28,7 +28,6 @@ class LayoutState:
     """A layout in three figures.
 
     Attributes:
-        files: Number of data files.
         depth: Average number of files, itself included, whose boxes intersect a file's box; 1.0 is best.
         files_read: Average number of files that a point query on one of the keys reads, over constants and weighted
             keys.
@@ -45,9 +44,6 @@ class PlannedGroup:
 
     Attributes:
         partition: As in the folder names; empty for a table without partitions.
-        paths: The files.
-        rows: Their rows.
-        size_bytes: Their size.
         reason: 'overlap', 'small', 'large' or 'all'; 'partition_by' if all files move to other folders.
         files_after: Number of files that replace them.
         saves: Share of the bytes read by queries that the rewrite saves; None if that was not the reason.
@@ -80,7 +76,6 @@ class LeftGroup:
 
     Attributes:
         partition: As in the folder names; empty for a table without partitions.
-        files: Number of files.
         reason: Why it is left as it is.
     """
 
@@ -96,7 +91,6 @@ class ClusterPlan:
     Attributes:
         version: The table version that was examined.
         groups: In the order of their rewrite.
-        before: The layout now.
         after: The layout that a sample of the keys predicts.
         resampled: Keys whose stored boundaries no longer fit the data and are therefore replaced.
         files_with_logs: Files that were not considered because logs change their rows.
@@ -146,7 +140,7 @@ def layout_state(
     rows: npt.NDArray[np.int64],
     partition: npt.NDArray[np.int64],
     model: CostModel,
-    marks: Sequence[Comparable] = (),
+    marks: Sequence[Comparable],
 ) -> LayoutState:
     """Measures a layout.
 

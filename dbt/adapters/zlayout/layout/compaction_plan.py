@@ -62,7 +62,6 @@ class CompactionOperation:
 
     Attributes:
         partition: Column and raw value, outermost first.
-        group: The file group.
         base: The base file, or None.
         logs: Log files, oldest first.
         logs_only: Whether only the logs are merged into one, and the base stays.
@@ -105,7 +104,7 @@ class CompactionOperation:
 
 
 def is_due(unplanned: Sequence[FileSlice], every: int, logs_before: str | None = None) -> bool:
-    """Returns whether a compaction is due: after every so many commits, or because a log record is old.
+    """Returns whether a compaction is due: enough commits have been made, or a log record is old.
 
     Args:
         unplanned: Slices with logs that are not in a plan yet.

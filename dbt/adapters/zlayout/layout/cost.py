@@ -23,7 +23,6 @@ class CostModel:
     """How reads are weighted.
 
     Attributes:
-        target_bytes: Target size of a file.
         max_file_bytes: A file above this is too large.
         weights: For each key the share of queries that filter on it; they sum to 1.
     """

@@ -1,4 +1,4 @@
-"""The layout map: where files lie among all rows, sorted by each of some columns, as a picture of a layout shows it."""
+"""The layout map: where files lie when all rows are sorted by each of some columns, for the picture of a layout."""
 
 from __future__ import annotations
 

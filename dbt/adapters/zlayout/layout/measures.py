@@ -60,9 +60,6 @@ class ClusteringMeasures:
 
     Attributes:
         columns: As spelled in settings.
-        files: Number of files.
-        rows: Their rows.
-        bytes: Their size.
         partitions: Partitions that have files, 1 for a table without partitions; different ones do not overlap.
         constant_files: Files in which all rows are equal in every one of the columns; clustering cannot improve these.
         overlap: Of the boxes over all columns. The depth of a file is the number of files whose boxes intersect its

@@ -84,7 +84,6 @@ def spans_of(facts: Facts | None, column_type: pa.DataType, file_count: int) -> 
 
     Args:
         facts: Of n files; None if nothing is known about any.
-        column_type: The column's type.
         file_count: n.
     """
     if facts is None:

@@ -140,9 +140,6 @@ class TableFigures:
     Attributes:
         name: The table, as an operation takes it for ``model``.
         managed: Whether this package writes the table.
-        files: Files of the version.
-        rows: Its rows.
-        zorder: The clustering keys.
         merges_on_read: Whether changes are in logs.
         missing_files: Files of the version that are not in the folder.
         foreign_files: Files that other tools put into the folder.
@@ -200,10 +197,9 @@ def verdict_of(table: TableFigures, layout: ClusteringMeasures | None) -> TableV
 
     A lookup is ``key = value`` with the value of a random row. In a good layout of k keys, the lookups of all keys
     together leave one of the files: the product of the shares that they read is 1 / files. What is read beyond that is
-    spread evenly over the keys. Partitions are judged as so many small tables.
+    spread evenly over the keys. Each partition is judged as a small table.
 
     Args:
-        table: The figures of the table.
         layout: The layout for its keys; for other columns in a table without keys. None if no column has statistics.
     """
     sentence, problem, reads = _layout(table, layout)
@@ -215,12 +211,7 @@ def verdict_of(table: TableFigures, layout: ClusteringMeasures | None) -> TableV
 
 
 def unreadable(name: str, why: str) -> TableVerdict:
-    """Returns the verdict on a table that cannot be opened.
-
-    Args:
-        name: The table.
-        why: The error.
-    """
+    """Returns the verdict on a table that cannot be opened."""
     text = f"{name} cannot be read: {why}"
     return TableVerdict(Level.BROKEN, f"{Level.BROKEN.word}: {text}", (Problem(Level.BROKEN, text),))
 

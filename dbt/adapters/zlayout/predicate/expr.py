@@ -8,10 +8,10 @@ false is below true.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -63,18 +63,20 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Function(ABC):
+class Function:
     """A function of one argument whose other arguments are constants; the result for null is null.
 
     Attributes:
+        TEMPLATE: The function in SQL: ``{x}`` is the argument, ``{f}`` the function.
         type: Arrow type of the result.
     """
 
+    TEMPLATE: ClassVar[str]
     type: pa.DataType
 
-    @abstractmethod
     def sql(self, argument: str) -> str:
         """Returns a call of the function as SQL."""
+        return self.TEMPLATE.format(f=self, x=argument)
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,6 @@ class In(Expr):
     """``operand IN (values)``.
 
     Attributes:
-        operand: The term.
         values: Of the operand's type, without nulls.
         has_null: Whether the list also has NULL.
     """
@@ -268,7 +269,6 @@ class Unknown(Expr):
     """A part that pruning does not understand: TRUE, FALSE or NULL for any row.
 
     Attributes:
-        text: Its SQL.
         reason: Why it cannot prune files.
         expression: The expression whose statistics would let it prune files; None if there is none.
     """
@@ -372,6 +372,12 @@ def columns_of(expr: Expr) -> frozenset[ColumnPath]:
     operands = [leaf.operand for leaf in leaves(expr) if not isinstance(leaf, Constant | Unknown)]
     operands += [each.term for each in evaluated_parts(expr)]
     return frozenset(column.path for column in map(column_of, operands) if column is not None)
+
+
+def expressions_of(expr: Expr) -> tuple[str, ...]:
+    """Returns the expressions whose statistics would let unknown parts of a predicate skip files, each once."""
+    found = [leaf.expression for leaf in leaves(expr) if isinstance(leaf, Unknown) and leaf.expression is not None]
+    return tuple(dict.fromkeys(found))
 
 
 def evaluated_parts(expr: Expr) -> Iterator[Evaluated]:

@@ -87,11 +87,8 @@ class Plus(Function):
 class Times(Function):
     """``x * factor``; the factor is finite and not 0."""
 
+    TEMPLATE = "({x} * {f.factor})"
     factor: Number
-
-    def sql(self, argument: str) -> str:
-        """Returns ``(x * factor)``."""
-        return f"({argument} * {self.factor})"
 
 
 @dataclass(frozen=True)
@@ -121,18 +118,14 @@ class Remainder(Function):
 class Negate(Function):
     """``-x``."""
 
-    def sql(self, argument: str) -> str:
-        """Returns ``-x``."""
-        return f"-{argument}"
+    TEMPLATE = "-{x}"
 
 
 @dataclass(frozen=True)
 class Absolute(Function):
     """``abs(x)``."""
 
-    def sql(self, argument: str) -> str:
-        """Returns ``abs(x)``."""
-        return f"abs({argument})"
+    TEMPLATE = "abs({x})"
 
 
 @dataclass(frozen=True)
@@ -153,22 +146,16 @@ class Rounded(Function):
 class LocalTime(Function):
     """The wall-clock time of an instant: TIMESTAMP to TIMESTAMP_NTZ."""
 
+    TEMPLATE = "{x}"  # SQL takes the zone from the session
     zone: Zone
-
-    def sql(self, argument: str) -> str:
-        """Returns the argument: SQL takes the zone from the session."""
-        return argument
 
 
 @dataclass(frozen=True)
 class InstantOf(Function):
     """The instant of a wall-clock time; near a clock change, an instant according to the offset before or after it."""
 
+    TEMPLATE = "{x}"  # SQL takes the zone from the session
     zone: Zone
-
-    def sql(self, argument: str) -> str:
-        """Returns the argument: SQL takes the zone from the session."""
-        return argument
 
 
 @dataclass(frozen=True)
@@ -188,31 +175,23 @@ class Truncated(Function):
 class PartOf(Function):
     """A field of a date or wall-clock time."""
 
+    TEMPLATE = "{f.part.value}({x})"
     part: CalendarPart
-
-    def sql(self, argument: str) -> str:
-        """Returns ``year(x)`` or the function of another field."""
-        return f"{self.part.value}({argument})"
 
 
 @dataclass(frozen=True)
 class PlusMonths(Function):
     """A date or wall-clock time plus a number of months; the last day of the month if that month has no such day."""
 
+    TEMPLATE = "add_months({x}, {f.months})"
     months: int
-
-    def sql(self, argument: str) -> str:
-        """Returns ``add_months(x, months)``."""
-        return f"add_months({argument}, {self.months})"
 
 
 @dataclass(frozen=True)
 class LastDay(Function):
     """The last day of a date's month."""
 
-    def sql(self, argument: str) -> str:
-        """Returns ``last_day(x)``."""
-        return f"last_day({argument})"
+    TEMPLATE = "last_day({x})"
 
 
 @dataclass(frozen=True)
@@ -246,11 +225,8 @@ class FromTicks(Function):
 class Prefix(Function):
     """The first characters of a string; at least one."""
 
+    TEMPLATE = "left({x}, {f.length})"
     length: int
-
-    def sql(self, argument: str) -> str:
-        """Returns ``left(x, length)``."""
-        return f"left({argument}, {self.length})"
 
 
 @dataclass(frozen=True)

@@ -133,9 +133,6 @@ def _timestamp(value: pa.Scalar) -> str:
 def day_time_literal(micros: int) -> str:
     """Returns a day-time interval as SQL.
 
-    Args:
-        micros: Its microseconds.
-
     >>> day_time_literal(-93_784_500_000)
     "INTERVAL '-1 02:03:04.500000' DAY TO SECOND"
     """

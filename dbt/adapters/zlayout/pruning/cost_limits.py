@@ -68,7 +68,6 @@ def limited(expr: Expr, file_count: int, limits: Limits = LIMITS) -> Expr:
     """Returns the normal form of a predicate with ``Unknown`` in place of each conjunct that would cost too much.
 
     Args:
-        expr: Any predicate.
         file_count: Number of files that it is evaluated on.
         limits: The most that it may cost.
     """

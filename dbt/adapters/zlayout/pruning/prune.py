@@ -180,7 +180,6 @@ def _file_reasons(
     """Explains verdicts.
 
     Args:
-        normal: The predicate.
         parts: The conjuncts; the first one that skips a file gives its reason.
         evaluation: The evaluation that produced the verdicts.
         verdict: int8, length n.

@@ -232,7 +232,6 @@ class PartitionCondition:
     """A condition on partition columns only, decided by the partition values.
 
     Attributes:
-        sql: The condition.
         kept: bool[n]: true if the condition is TRUE for every row of the file, false if for none.
         values: string[n], the partition of each file in readable form.
     """
@@ -266,8 +265,6 @@ def report_scan(
 
     Args:
         plan: The plan of this predicate, these files and these conditions.
-        expr: The predicate.
-        files: All files.
         index: The statistics of the files.
         partition_conditions: The conditions that were decided before planning.
     """

@@ -172,7 +172,7 @@ def _in_time(
 ) -> T:
     """Does something with an entry in a thread of its own, and waits for it for a bounded time.
 
-    A thread that comes too late sets right what it may have done: the table may have been published anew, or withdrawn.
+    A thread that comes too late undoes what it may have done: the table may have been published again, or withdrawn.
 
     Raises:
         StoreError: The catalog failed, or did not answer in time.

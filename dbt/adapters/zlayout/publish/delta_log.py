@@ -122,7 +122,6 @@ class Shown:
 
     Attributes:
         number: Delta's number of it.
-        version: The table's version.
         instant: The instant of that version. The log may have lost the version and made another with its number.
         schema: Digest of the columns and partition columns.
     """
@@ -236,7 +235,6 @@ def _commit(
 
     Args:
         store: The table's folder, with the index.
-        table_id: The table's id.
         number: Delta's number of it.
         state: The version to show.
         added: Files to add.

@@ -91,10 +91,7 @@ class CatalogEntry:
     """The entry of one table.
 
     Attributes:
-        catalog: The catalog.
         identifier: Namespace and name in it.
-        store: The table's folder.
-        table_id: The table's id.
         former_locations: Where else the folder was when the table was registered.
     """
 
@@ -229,7 +226,7 @@ def _shows(table: Table, newest: Shown) -> bool:
 
 
 def _config_of(name: str) -> Mapping[str, Any]:
-    """Returns what pyiceberg's configuration says about a catalog. It is read anew, since a session may be long."""
+    """Returns what pyiceberg's configuration says about a catalog. It is read each time: it may change."""
     try:
         config = Config()
         found, known = config.get_catalog_config(name), config.get_known_catalogs()

@@ -69,8 +69,6 @@ class Address:
     Attributes:
         location: The table's folder, not escaped.
         stem: What the paths of its files begin with, relative to the folder.
-        snapshot_id: The snapshot's id.
-        sequence_number: Its sequence number.
     """
 
     location: str
@@ -130,7 +128,6 @@ class Part:
     """What goes from one manifest into a new one.
 
     Attributes:
-        header: The manifest's header.
         spec_id: The number of its partition spec.
         sequence_number: The sequence number of its snapshot.
         min_sequence_number: The lowest of its files.
@@ -155,11 +152,8 @@ class NewFiles:
     """The entries of files that a snapshot adds.
 
     Attributes:
-        files: The files.
         blocks: Their entries.
         header: The header of a manifest of them.
-        spec: The partition spec.
-        columns: The table's columns.
         sequence_number: The snapshot's sequence number.
     """
 
@@ -223,7 +217,6 @@ def parts_of(content: bytes, manifest: ManifestFile, gone: Mapping[str, int], ad
     """Returns what is left of a manifest, and what a snapshot deletes of it. What earlier ones deleted is left out.
 
     Args:
-        content: The manifest.
         manifest: Its entry in the manifest list. Of files that it added, only that entry may know the snapshot.
         gone: Paths of its files that the snapshot deletes, and their rows.
         address: The snapshot.
@@ -500,7 +493,7 @@ def _block(status: int, numbers: Sequence[int | None], location: bytes, deflated
 
 @dataclass(frozen=True)
 class Sized:
-    """What a commit leaves of a manifest.
+    """The part of a manifest that a commit keeps.
 
     Attributes:
         size_bytes: The size of the entries that stay, about.

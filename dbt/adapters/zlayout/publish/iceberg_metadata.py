@@ -33,10 +33,7 @@ class Shown:
     """What the newest metadata of the Iceberg table shows.
 
     Attributes:
-        number: Number of the metadata file.
-        version: The table's version.
         instant: The instant of that version. The log may have lost the version and made another with its number.
-        metadata: The content of the file.
     """
 
     number: int
@@ -52,7 +49,6 @@ class Replaced:
     Attributes:
         number: The first metadata file whose snapshot does not need them.
         since_ms: When it replaced them.
-        paths: The files.
     """
 
     number: int

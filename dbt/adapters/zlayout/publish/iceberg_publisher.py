@@ -342,12 +342,9 @@ class Publisher:
         """Writes a snapshot's manifests and manifest list, and returns the metadata that shows it.
 
         Args:
-            number: Number of the metadata file.
-            state: The version.
             schema: Its columns.
             seen: What readers see before.
             content: The new snapshot; None if the data files are the same as before.
-            listed: The files of metadata.
             log_records: Rows in logs, which are not shown; None if that is unknown.
             anew: Whether earlier snapshots are given up.
         """

@@ -99,7 +99,6 @@ class IcebergSchema:
 
     Attributes:
         fields: The columns, as Iceberg's JSON has them.
-        partition_by: The partition columns.
     """
 
     fields: Sequence[Mapping[str, Any]]

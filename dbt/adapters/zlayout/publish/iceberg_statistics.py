@@ -52,7 +52,6 @@ def data_file_entries(location: str, files: DataFiles, column_stats: pa.Table, s
 
     Args:
         location: The table's folder, not escaped.
-        files: The files.
         column_stats: What the index has about them, from `TableIndex.stored`. The others have only a row count.
         schema: The columns. The index also knows dropped columns, and those of logs.
 
@@ -203,7 +202,6 @@ def _decimal_bytes(value: Decimal, fewest: int) -> bytes:
     """Returns the digits of a decimal as one number.
 
     Args:
-        value: The decimal.
         fewest: How many bytes it has at least. DuckDB 1.4 reads decimals of more than 18 digits only from 16 bytes.
     """
     sign, digits, _ = value.as_tuple()

@@ -70,7 +70,7 @@ def shown_since(store: Store, table_id: str, since_ms: float) -> Shown | None:
 def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
     """Publishes every version that the Iceberg table does not show yet, oldest first; the newest if there is none.
 
-    What is written for a version is a function of it and of the metadata before, and the metadata file is created only
+    What is written depends only on the version and on the metadata before it, and the metadata file is created only
     if it does not exist. So it does not matter how many publishers work at the same time. Snapshots and metadata that
     were replaced more than ``retain_hours`` ago are deleted.
 
@@ -121,7 +121,7 @@ def _lead_readers(store: Store, number: int) -> None:
 
 
 def withdraw_if_moved(store: Store, table_id: str) -> None:
-    """Deletes the Iceberg table if the folder was moved: its paths are absolute. The next publisher writes it anew."""
+    """Deletes the Iceberg table if the folder was moved: its paths are absolute. The next publisher writes it again."""
     seen = read_shown(store, store.list(FOLDER), table_id)
     if seen is not None and not is_here(store, seen.metadata):
         withdraw(store, table_id)

@@ -29,7 +29,7 @@ def mark(table_id: str) -> bytes:
 
 
 def check_written_by(table_id: str, path: str, content: bytes, format_name: str) -> None:
-    """Checks that a file is one of the table.
+    """Checks that a file was written for the table.
 
     Raises:
         UnsupportedError: Another table or other software wrote it.
@@ -39,7 +39,7 @@ def check_written_by(table_id: str, path: str, content: bytes, format_name: str)
 
 
 def foreign(path: str, writer: str, format_name: str) -> UnsupportedError:
-    """Returns the refusal to publish where another writer has written a file."""
+    """Returns the error for a file of another writer, which publishing would overwrite."""
     folder = path.partition("/")[0]
     return UnsupportedError(
         f"{path} was written by {writer}; move the folder {folder} away, or take '{format_name}' out of publish"

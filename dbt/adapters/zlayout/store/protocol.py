@@ -82,7 +82,6 @@ class Store(Protocol):
         """Returns parts of a file.
 
         Args:
-            path: The file.
             starts: The first byte of each part.
             lengths: The length of each part, at least 1.
 
@@ -202,10 +201,6 @@ class LocalScratch:
 
 class PartsFile(io.RawIOBase):
     """A file of a store, of which only those bytes are read that a reader asks for.
-
-    Args:
-        store: The store.
-        path: The file.
 
     Raises:
         StoreError: It cannot be read, here and in each `read`.

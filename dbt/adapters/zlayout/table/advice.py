@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, TableSize, advise
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
+from dbt.adapters.zlayout.advice.settings import PresentSettings, missing_expressions
 from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
@@ -25,7 +26,7 @@ from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError, TableNotFoundError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
-from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of
+from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of, expressions_of
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
@@ -33,10 +34,10 @@ from dbt.adapters.zlayout.spark.read.conditions import predicates_of, predicates
 from dbt.adapters.zlayout.spark.read.record_tables import files_name
 from dbt.adapters.zlayout.spark.read.scan_log import active_log, logged_workload, read_scans
 from dbt.adapters.zlayout.spark.read.session import open_managed
-from dbt.adapters.zlayout.spark.rewrite.column_sample import bytes_of_a_row, column_sample, kept_on_disk, sampled
+from dbt.adapters.zlayout.spark.rewrite.key_sample import bytes_of_a_row, column_sample, kept_on_disk, sampled
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.schema.types import arrow_carries, arrow_schema
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def advice_for_table(
     may_partition: bool = True,
     may_choose_keys: bool = True,
     may_index: bool = True,
-    progress: Progress | None = None,
+    progress: Progress | None,
 ) -> Advice:
     """Advises a layout for a version of a table. Writes nothing.
 
@@ -75,8 +76,11 @@ def advice_for_table(
     if not rows:
         raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
     if not any(columns_of(each.predicate) & set(paths) for each in queries):
-        raise ConfigError([_NOTHING_COMPARED], subject)
-    sample = Sample.of(column_sample(Catalog(spark), opened, paths, progress), paths)
+        helpful = [each.why for each in missing_expressions(_expressions(queries, workload))]
+        raise ConfigError(["; ".join([_NOTHING_COMPARED, *helpful])], subject)
+    tracked = tuple(each.path for each in tracked_of(config, opened.schema_json, opened.partition_columns))
+    untracked = frozenset(path for path in paths if path not in tracked and path not in folders)
+    sample = Sample.of(column_sample(Catalog(spark), opened, paths, progress), paths, untracked)
     known = set(paths)
     layout = Layout(
         tuple(path for path in keys if path in known),
@@ -86,17 +90,39 @@ def advice_for_table(
     )
     size = TableSize(rows, len(opened.files), opened.files.total_bytes, config.file_sizing.target_file_bytes)
     lookup = tuple(each[0] for each in config.indexes.lookup or () if len(each) == 1)
-    present = Present(layout, tuple(config.indexes.bloom or ()), partial(_opened, opened, rows), lookup)
-    return advise(
+    columns = config.statistics.columns
+    settings = PresentSettings(
+        config.file_sizing.row_group_rows,
+        str(columns) if isinstance(columns, int) else ", ".join(map(format_column_path, columns)),
+        tuple(path for path in tracked if path[0] in arrow_schema(opened.row_schema_json).names),
+        _expressions(queries, workload),
+    )
+    present = Present(layout, tuple(config.indexes.bloom or ()), partial(_opened, opened, rows), lookup, settings)
+    joined = sorted({name for each in workload for name in each.joined} & {path[0] for path in folders})
+    found = advise(
         sample,
         queries,
         size,
         present,
         min_gain,
-        may_partition=may_partition,
+        # Of columns that are no partition columns, Spark would not skip by the values of a join.
+        may_partition=may_partition and not joined,
         may_choose_keys=may_choose_keys,
         may_index=may_index,
     )
+    note = f"the partition columns stay: joins skip by {', '.join(joined)} while they run"
+    return replace(found, notes=(*found.notes, note)) if joined else found
+
+
+def _expressions(queries: Sequence[Query], workload: Sequence[WeightedCondition]) -> dict[str, float]:
+    """Returns the expressions whose statistics would help, with the share of the workload that has each."""
+    found: dict[str, float] = {}
+    asked = [(each.weight, expressions_of(each.predicate)) for each in queries]
+    for weight, expressions in [*asked, *((each.weight, each.expressions) for each in workload)]:
+        for expression in expressions:
+            found[expression] = found.get(expression, 0.0) + weight
+    total = sum(each.weight for each in workload)
+    return {expression: weight / total for expression, weight in found.items()}
 
 
 def _asked(opened: TableSnapshot, keys: Sequence[ColumnPath]) -> Asked | None:
@@ -155,8 +181,6 @@ class _Asking:
     """A workload that is to choose for a table.
 
     Attributes:
-        spark: The session.
-        name: The table.
         layout: As the settings want it.
         workload: The conditions.
         queries: What they mean.

@@ -14,12 +14,11 @@ from dbt.adapters.zlayout.predicate.expr import Expr, columns_of
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for, prune
 from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
-from dbt.adapters.zlayout.quantities import counted, size_text
+from dbt.adapters.zlayout.quantities import counted, ruled_lines, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.read.conditions import predicates_that_fit
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.table.text_grid import ruled_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -328,13 +327,8 @@ class ConditionReads:
     """What a condition reads.
 
     Attributes:
-        condition: The condition.
-        files_read: Files that it reads.
-        files_total: Files of the table.
         rows_read: Rows in the files that it reads.
-        rows_total: Rows of the table.
         bytes_read: Size of the files that it reads.
-        bytes_total: Size of the table.
         parts: What each of its parts that AND joins does by itself.
     """
 
@@ -344,7 +338,6 @@ class ConditionReads:
     rows_read: int
     rows_total: int
     bytes_read: int
-    bytes_total: int
     parts: tuple[ConjunctReport, ...]
 
     @property
@@ -366,7 +359,6 @@ def reads_of(opened: TableSnapshot, predicate: Expr, condition: str) -> Conditio
         int(rows[kept].sum()),
         int(rows.sum()),
         int(sizes[kept].sum()),
-        int(sizes.sum()),
         parts,
     )
 

@@ -45,15 +45,10 @@ class VersionFigures:
     """One version of a table.
 
     Attributes:
-        version: The version.
         committed_ms: When it was committed, milliseconds since the epoch.
         operation: What the user asked for.
         rows: Rows of the version.
         size_bytes: Size of its files.
-        files: Number of its files.
-        files_added: Files that it added.
-        files_removed: Files that it removed.
-        log_records: Records in its logs.
         readable: Whether it is retained.
     """
 
@@ -110,15 +105,8 @@ class TableReport:
     Attributes:
         name: ``schema.table``, or the folder.
         location: The folder.
-        version: The version.
-        rows: Its rows.
-        files: Its files.
-        size_bytes: Their size.
-        zorder: The clustering keys.
         curve: The curve; None without keys.
-        partition_by: The partition columns.
         table_type: 'managed' or 'indexed', and whether it merges on read.
-        verdict: The verdict.
         storage: What the files in the folder are for.
         versions: The last versions, oldest first.
         layout: The layout for the keys, or for some columns without keys; None without statistics.

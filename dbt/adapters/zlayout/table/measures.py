@@ -54,7 +54,6 @@ class PredicateFiles:
 
     Attributes:
         predicate: A condition, as in a WHERE clause.
-        total_files: Files of the table.
         kept_files: Files that are read.
         kept_rows: Rows in the files that are read.
         kept_bytes: Size of the files that are read.
@@ -243,7 +242,6 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
         opened: The table. Of an indexed table, only files that the index knows are measured.
         columns: Names such as ``a`` and ``a.b``, in a list or separated by commas. None for the clustering keys or, in
             a table without keys, for all top-level columns with statistics.
-        subject: Name of the table, for error messages.
 
     Raises:
         ConfigError: A column does not exist or has no statistics.

@@ -38,7 +38,7 @@ from dbt.adapters.zlayout.spark.index.refresh import Refreshed, refresh_table
 from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
 from dbt.adapters.zlayout.spark.jobs.jobs import in_session
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
-from dbt.adapters.zlayout.spark.merge_on_read import delta_plans
+from dbt.adapters.zlayout.spark.merge_on_read import delta_commit
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary, compact_inline
 from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit, DeltaPlan
 from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type
@@ -796,7 +796,7 @@ class ZTable:
         )
         if problems := rules.delete_problems():
             raise ConfigError(problems, self.name)
-        delta = partial(delta_plans.merge, rules=rules)
+        delta = partial(delta_commit.merge, rules=rules)
         plan = partial(strategies.merge, rules=rules)
         options["deleted_when"] = deleted_when
         return self._modify(Operation.MERGE, df, plan, delta=delta, takes_deletes=True, **options)
@@ -813,7 +813,7 @@ class ZTable:
             **options: See the class.
         """
         given: dict[str, Any] = {"unique_key": unique_key, "predicates": tuple(predicates)}
-        plan, delta = partial(strategies.delete_insert, **given), partial(delta_plans.delete_insert, **given)
+        plan, delta = partial(strategies.delete_insert, **given), partial(delta_commit.delete_insert, **given)
         return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
 
     def replace_where(self, df: DataFrame, predicate_sql: str, **options: Any) -> CommitSummary:
@@ -828,7 +828,7 @@ class ZTable:
         def plan(target: Target, rows: DataFrame) -> Rewrite:
             return strategies.delete(target, predicate_sql, frame=rows)
 
-        delta = partial(delta_plans.replace_where, condition=predicate_sql)
+        delta = partial(delta_commit.replace_where, condition=predicate_sql)
         return self._modify(Operation.MERGE, df, plan, delta=delta, **options)
 
     def delete(self, predicate_sql: str, *, progress: Callable[[str], None] | None = None) -> CommitSummary:
@@ -842,7 +842,7 @@ class ZTable:
             Operation.DELETE,
             None,
             lambda target, _: strategies.delete(target, predicate_sql),
-            delta=lambda target, _: delta_plans.delete(target, predicate_sql),
+            delta=lambda target, _: delta_commit.delete(target, predicate_sql),
             progress=progress,
         )
 
@@ -867,7 +867,7 @@ class ZTable:
             ConfigError: The table is not of the type ``merge_on_read``.
             ConflictError: Another writer committed rows with the same keys first. Run it again.
         """
-        given: dict[str, Any] = {"delta": delta_plans.upsert, "takes_deletes": True, "deleted_when": deleted_when}
+        given: dict[str, Any] = {"delta": delta_commit.upsert, "takes_deletes": True, "deleted_when": deleted_when}
         return self._modify(Operation.MERGE, df, None, **given, **options)
 
     def upsert_batch(self, df: DataFrame, batch_id: int, *, deleted_when: str | None = None) -> None:

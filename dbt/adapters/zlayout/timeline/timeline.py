@@ -39,7 +39,6 @@ class Timeline:
     """The versions of one table.
 
     Args:
-        store: The table's files.
         runtime: Clock, pause and identity of this process.
     """
 

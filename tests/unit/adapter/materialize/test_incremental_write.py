@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.materialize.incremental_write import batch_predicate, kept_settings
+from dbt.adapters.zlayout.adapter.materialize.incremental_write import (
+    _is_current,
+    _is_working_column,
+    batch_predicate,
+    kept_settings,
+)
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
-from dbt.adapters.zlayout.adapter.materialize.snapshot_write import _is_current, _is_working_column
 from dbt.adapters.zlayout.errors import WriteError
 
 

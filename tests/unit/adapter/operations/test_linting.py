@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,7 @@ def test_the_line_with_most_words_of_the_condition_is_named() -> None:
     assert line_of(code, "(upper(word) = 'W7')") == 4
     assert line_of(code, "(nothing = 1)") == 1
     assert line_of("", "(a = 1)") == 1
+    assert line_of("select c.city from c\nwhere c.city like '%ln1'", "endswith(c.city, 'ln1')") == 2
 
 
 def test_a_page_ends_with_the_number_of_findings() -> None:
@@ -48,6 +51,12 @@ def test_a_page_ends_with_the_number_of_findings() -> None:
     assert lint_report([], "json") == "[]"
     with pytest.raises(ConfigError, match="format: 'xml' is not one of text, json, sarif"):
         lint_report([FOUND], "xml")
+
+
+def test_a_path_is_a_uri_in_sarif() -> None:
+    (run,) = json.loads(lint_report([replace(FOUND, path="models\\über uns.sql")], "sarif"))["runs"]
+    (place,) = run["results"][0]["locations"]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "models/%C3%BCber%20uns.sql"
 
 
 def test_compiled_sql_is_found_where_dbt_writes_it(tmp_path: Path) -> None:
@@ -90,6 +99,18 @@ def test_compiled_sql_is_found_where_dbt_writes_it(tmp_path: Path) -> None:
         "b": "select 1",
     }
     assert [each.name for each in compiled_queries(nodes, None)] == ["b"]
+
+
+def test_a_query_counts_once_more_for_each_exposure_that_depends_on_it() -> None:
+    def model(name: str) -> dict[str, object]:
+        return {"resource_type": "model", "name": name, "compiled_code": "select 1"}
+
+    def exposure(*names: str) -> dict[str, object]:
+        return {"resource_type": "exposure", "name": "e", "depends_on": {"nodes": list(names)}}
+
+    nodes = {"model.a": model("a"), "model.b": model("b"), "exposure.x": exposure("model.a", "model.a", "source.s")}
+    nodes |= {"exposure.y": exposure("model.a"), "exposure.z": {"resource_type": "exposure", "name": "z"}}
+    assert {each.name: each.weight for each in compiled_queries(nodes, None)} == {"a": 3.0, "b": 1.0}
 
 
 def test_the_target_folder_is_that_of_the_project() -> None:

@@ -20,7 +20,7 @@ TABLE = LockedTable(("customer_id",), (), (), (CONDITION,))
 
 
 def reads(files: int, total: int) -> ConditionReads:
-    return ConditionReads("customer_id = 7", files, total, files * 100, total * 100, files * 10, total * 10, ())
+    return ConditionReads("customer_id = 7", files, total, files * 100, total * 100, files * 10, ())
 
 
 def test_a_lock_file_is_read_as_it_was_written(tmp_path: Path) -> None:

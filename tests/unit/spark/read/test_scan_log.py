@@ -35,6 +35,7 @@ from dbt.adapters.zlayout.spark.read.scan_log import (
 )
 
 DAY, NAME = Column(("day",), pa.date32()), Column(("name",), pa.string())
+NUMBER = Column(("n",), pa.int64())
 FROM_MAY = Compare(Op.GE, DAY, pa.scalar(19_844, pa.int32()).cast(pa.date32()))
 SCAN = LoggedScan(1, "s.t", 3, "day >= ?", "day >= DATE '2024-05-01'", 40, 4, 4000, 400, 0.01)
 
@@ -56,7 +57,9 @@ def test_lines_come_back_in_the_order_of_time(tmp_path: Path) -> None:
 
 def test_damaged_lines_are_left_out(tmp_path: Path) -> None:
     ScanLog(tmp_path).add(SCAN)
-    (tmp_path / "0.jsonl").write_bytes(b'{"at_ms": 1}\n[]\nnot json\n\xff\xfe\n' + json.dumps(vars(SCAN)).encode())
+    (tmp_path / "0.jsonl").write_bytes(
+        b'{"at_ms": 1}\n[]\nnot json\n\xff\xfe\n{"at_ms": Infinity, "where": null}\n' + json.dumps(vars(SCAN)).encode()
+    )
     assert read_scans(tmp_path) == [SCAN, SCAN]
 
 
@@ -107,8 +110,13 @@ def test_scans_of_a_table_become_its_workload() -> None:
         (StartsWith(NAME, pa.scalar("a")), "startswith(name, 'a')", "name LIKE ?"),
         (
             In(NAME, pa.array([f"n{each:02}" for each in range(30)])),
-            "name >= 'n00' AND name <= 'n29'",
+            f"name IN ({', '.join(repr(f'n{each:02}') for each in range(30))})",
             "name IN (?)",
+        ),
+        (
+            In(NUMBER, pa.array([100 * part + each for part in range(12) for each in range(10)])),
+            f"({' OR '.join(f'(n >= {100 * part} AND n <= {100 * part + 9})' for part in range(12))})",
+            "n IN (?)",
         ),
         (In(NAME, pa.array(["b", "a"])), "name IN ('b', 'a')", "name IN (?)"),
     ],

@@ -29,8 +29,13 @@ from dbt.adapters.zlayout.timeline.log.file_slices import (
     without_logs,
 )
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.pending import list_pending, list_state_files
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import list_scheduled, schedule, withdraw_scheduled
+from dbt.adapters.zlayout.timeline.transactions.pending import (
+    list_pending,
+    list_scheduled,
+    list_state_files,
+    schedule,
+    withdraw_scheduled,
+)
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 T1, T2, T3 = ("20240101000000001", "20240101000000002", "20240101000000003")
@@ -193,7 +198,7 @@ def test_a_plan_that_goes_while_plans_are_listed_is_not_pending(table, monkeypat
     stays = schedule(table.timeline(), Action.COMPACTION, {"operations": [2]})
     listed = list_state_files(table.store)
     withdraw_scheduled(table.store, [gone])
-    monkeypatch.setattr("dbt.adapters.zlayout.timeline.transactions.scheduled_plans.list_state_files", lambda _: listed)
+    monkeypatch.setattr("dbt.adapters.zlayout.timeline.transactions.pending.list_state_files", lambda _: listed)
     assert [each.instant for each in list_scheduled(table.store, Action.COMPACTION)] == [stays.instant]
 
 
@@ -203,7 +208,7 @@ def test_plans_made_in_one_tick_of_the_clock_get_different_instants(table, monke
     now_ms = table.now_ms
     fixed = [type(one)(table.store, _frozen(each, now_ms)) for each in (one, two)]
     with monkeypatch.context() as unseen:
-        unseen.setattr("dbt.adapters.zlayout.timeline.transactions.scheduled_plans.list_state_files", lambda _: [])
+        unseen.setattr("dbt.adapters.zlayout.timeline.transactions.pending.list_state_files", lambda _: [])
         plans = [schedule(each, Action.COMPACTION, {"operations": [number]}) for number, each in enumerate(fixed)]
     assert plans[0].path != plans[1].path
     assert [each.content["operations"] for each in list_scheduled(table.store, Action.COMPACTION)] == [[0], [1]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from dbt.adapters.zlayout.errors import (
 )
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.query_inputs import TableRead, temporary_views
+from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, Position, positions_of
@@ -71,8 +71,6 @@ def changes_relation(
     """Returns the changes of a table since a model's last run, as a temporary view.
 
     Args:
-        session: The session.
-        relation: The table.
         this: The table of the model.
         model: The node that calls.
         unique_key: The columns that identify a row of the table. None for those of a merge-on-read table, or else those
@@ -238,7 +236,7 @@ def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: Incrementa
     if given or (given := config_of(table.snapshot()).table_type.unique_key):
         return given
     own = how.unique_key if how.strategy == "merge" else ()
-    have = {each["name"].lower() for each in json.loads(table.snapshot().schema_json)["fields"]}
+    have = {each["name"].lower() for each in raw_fields(table.snapshot().schema_json)}
     return own if all(each.lower() in have for each in own) else ()
 
 

@@ -1,4 +1,4 @@
-"""Writes new rows to an existing table in one commit, by the model's strategy."""
+"""Writes to an existing table in one commit: rows by a model's strategy, and changes since a snapshot's last run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
 from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS
 from dbt.adapters.zlayout.errors import TableNotFoundError, WriteError
+from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+
+_CHANGE_TYPE = "dbt_change_type"
+_UNIQUE_KEY = "dbt_unique_key"
 
 
 def managed_table(session: SparkSession, name: str, wanted: ModelWrite, progress: Callable[[str], None]) -> ZTable:
@@ -59,7 +64,6 @@ def write_increment(
         rows: The model's query, not run yet.
         wanted: From `read_model`.
         batch: The microbatch, with ``event_time_start`` and ``event_time_end``; None for other strategies.
-        progress: Receives a sentence now and then during the write.
         made_from: What the rows were made from, `Origin.to_dict`.
         changes_taken: The changes of other tables that the rows were made from.
 
@@ -115,3 +119,68 @@ def batch_predicate(event_time: str, batch: Mapping[str, Any] | None) -> str:
         )
     low, high = string_literal(str(start)), string_literal(str(end))
     return f"{event_time} >= {low} and {event_time} < {high}"
+
+
+def rows_to_merge(staged: DataFrame, columns: Mapping[str, str]) -> DataFrame:
+    """Returns the rows of the staging query to merge, without dbt's working columns.
+
+    A new row with the same id as the row it replaces is left out, as in dbt's merge: an id stands for one state of a
+    key.
+
+    Args:
+        staged: dbt's staging query, not run yet.
+        columns: The names of dbt's own columns.
+    """
+    scd_id = backquoted(columns["dbt_scd_id"])
+    closes = f"max({_CHANGE_TYPE} <> 'insert') over (partition by {scd_id})"
+    kept = [backquoted(name) for name in staged.columns if not _is_working_column(name)]
+    return (
+        staged.selectExpr("*", f"{closes} as dbt_closes")
+        .where(f"not dbt_closes or {_CHANGE_TYPE} <> 'insert'")
+        .selectExpr(*kept)
+    )
+
+
+def write_changes(
+    table: ZTable,
+    rows: DataFrame,
+    wanted: ModelWrite,
+    columns: Mapping[str, str],
+    valid_to_current: str | None,
+    progress: Callable[[str], None],
+) -> CommitSummary:
+    """Closes the rows that changed or were deleted, and adds the new ones.
+
+    Args:
+        table: The snapshot's table.
+        rows: From `rows_to_merge`. A row that closes another one has that row's id and end time.
+        wanted: From `read_model`.
+        columns: The names of dbt's own columns.
+        valid_to_current: The expression that means "still valid". Null means it too.
+
+    Raises:
+        ConflictError: Another writer committed first.
+        WriteError: The query failed, or its keys are not unique. The table is unchanged.
+    """
+    valid_to = backquoted(columns["dbt_valid_to"])
+    still_valid = _is_current(f"{TARGET_ALIAS}.{valid_to}", valid_to_current)
+    begins = _is_current(f"{SOURCE_ALIAS}.{valid_to}", valid_to_current)
+    return table.merge(
+        rows,
+        [columns["dbt_scd_id"]],
+        update_columns=[columns["dbt_valid_to"]],
+        matched_condition=f"{still_valid} and not {begins}",
+        not_matched_condition=begins,
+        on_schema_change="append_new_columns",
+        **kept_settings(wanted),
+        progress=progress,
+    )
+
+
+def _is_working_column(name: str) -> bool:
+    folded = name.lower()
+    return folded in (_CHANGE_TYPE, _UNIQUE_KEY) or folded.startswith(f"{_UNIQUE_KEY}_")
+
+
+def _is_current(valid_to: str, valid_to_current: str | None) -> str:
+    return f"({valid_to} is null or {valid_to} = {valid_to_current})" if valid_to_current else f"({valid_to} is null)"

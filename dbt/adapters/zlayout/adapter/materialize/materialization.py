@@ -1,11 +1,13 @@
-"""Writes tables for materializations, and clusters them afterwards."""
+"""Writes tables for materializations, SQL and Python models alike, and clusters them afterwards."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
@@ -17,24 +19,34 @@ from dbt.adapters.zlayout.adapter.materialize.changes_read import (
     sources_of,
     taken_by,
 )
-from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
-from dbt.adapters.zlayout.adapter.materialize.model_warnings import key_warning, partition_warning, zone_warning
-from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, read_model, write_model
+from dbt.adapters.zlayout.adapter.materialize.incremental_write import (
+    managed_table,
+    rows_to_merge,
+    write_changes,
+    write_increment,
+)
+from dbt.adapters.zlayout.adapter.materialize.model_write import (
+    ModelWrite,
+    key_warning,
+    partition_warning,
+    read_model,
+    write_model,
+    zone_warning,
+)
 from dbt.adapters.zlayout.adapter.materialize.origin import NO_ORIGIN, Origin, origin_of, sources_text
-from dbt.adapters.zlayout.adapter.materialize.python_model import python_frame
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import check_seed
-from dbt.adapters.zlayout.adapter.materialize.snapshot_write import rows_to_merge, write_changes
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.adapter.reports.maintenance import failed_lines
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
-from dbt.adapters.zlayout.errors import ConflictError
+from dbt.adapters.zlayout.errors import ConflictError, WriteError
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, session_zone
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
+from dbt.adapters.zlayout.spark.read.session import prepare_table
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -44,10 +56,12 @@ from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+
 _LOG = AdapterLogger("Zlayout")
 MOST_REPEATS = 3
 Done = TypeVar("Done")
 _WHOLE = (Operation.OVERWRITE.value, Operation.CLUSTERING.value)
+_ALLOWED = "a Spark, pandas or pandas-on-Spark DataFrame"
 
 
 @dataclass(frozen=True)
@@ -55,8 +69,6 @@ class Materialization:
     """The materialization of one relation: writes its table, and clusters it afterwards.
 
     Attributes:
-        session: The session.
-        relation: The table.
         model: Its node, as Jinja has it.
         schema_root: The folder that the profile sets for the tables of the relation's schema, or None.
         query: Hands a query to dbt's connection and returns its rows. The query does not run yet.
@@ -274,7 +286,6 @@ def recluster(
         table: The table at its newest version.
         wanted: When to cluster. Its mode is not 'off'.
         settings: From `cluster_settings`.
-        progress: Receives a line now and then.
 
     Returns:
         What was done; None if no clustering is due, no rewrite pays off, or only a plan was written.
@@ -302,3 +313,64 @@ def _warn_after_commit(sentence: str) -> None:
         _LOG.warning(sentence)
     except Exception:  # dbt-core 1.12 also raises for what an adapter logs as a warning
         _LOG.info(f"warning: {sentence}")
+
+
+def python_frame(session: SparkSession, code: str, name: str) -> DataFrame:
+    """Runs a model's function.
+
+    Args:
+        session: The session that is passed to the function. Its tables skip files.
+        code: The model's file with the code that dbt adds to it (``dbtObj``).
+        name: The model's name, for messages.
+
+    Returns:
+        The model's rows. A Spark DataFrame has not run yet.
+
+    Raises:
+        WriteError: The code failed (the message gives the line), or it did not return a DataFrame.
+    """
+    namespace: dict[str, Any] = {"__name__": f"dbt_model_{name}", "spark": session}
+    file = f"<{name}>"
+    try:
+        exec(compile(code, file, "exec"), namespace)
+        result = namespace["model"](namespace["dbtObj"](_loader(session)), session)
+    except Exception as error:
+        raise WriteError(f"{name}: {_message(error, file)}") from error
+    return _spark_frame(session, result, name)
+
+
+def _loader(session: SparkSession) -> Callable[[str], DataFrame]:
+    def load(relation: str) -> DataFrame:
+        prepare_table(session, relation)
+        return session.table(relation)
+
+    return load
+
+
+def _spark_frame(session: SparkSession, result: Any, name: str) -> DataFrame:
+    # Compares module names, so that neither library is imported for models that do not use it.
+    module = type(result).__module__
+    if type(result).__name__ == "DataFrame":
+        if module.startswith("pyspark.pandas."):
+            return result.to_spark()  # type: ignore[no-any-return] # untyped on this side
+        if module.startswith("pyspark.sql."):
+            return result  # type: ignore[no-any-return] # the same
+        if module.startswith("pandas."):
+            return _from_pandas(session, result)
+    kind = f"{module}.{type(result).__qualname__}"
+    raise WriteError(f"{name}: model(dbt, session) returned {kind}; it must return {_ALLOWED}")
+
+
+def _from_pandas(session: SparkSession, result: Any) -> DataFrame:
+    if session.version.startswith("3."):
+        return session.createDataFrame(result)
+    # Arrow turns the NaN and NaT of pandas into null, which is what they mean in pandas.
+    return session.createDataFrame(pa.Table.from_pandas(result, preserve_index=False))
+
+
+def _message(error: Exception, file: str) -> str:
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    where = f"line {lines[-1]}: " if lines else ""
+    return f"{where}{type(error).__name__}: {error}"

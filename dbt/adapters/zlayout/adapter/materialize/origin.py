@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 NO_ORIGIN = "something else wrote its rows, or an older release did"
 _MOST_NAMES = 5
-# In the order in which they are told. Each digest is compared with that of the last commit.
+# In the order in which they are reported. Each digest is compared with that of the last commit.
 _CHANGES = {
     "code": "its SQL has changed",
     "settings": "its settings have changed",
     "session": "Spark's version, time zone or SQL dialect has changed",
-    "definitions": "a view that it reads, or its columns, have changed",
+    "definitions": "a view that it reads, or columns that it reads or returns, have changed",
 }
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a run makes the rows of a model from.
+    """The inputs from which a run makes the rows of a model.
 
     Attributes:
         code: Digest of the compiled SQL without comments.
@@ -108,7 +108,7 @@ def origin_of(
 def reasons_to_run(
     spark: SparkSession, before: Mapping[str, Any], model: Mapping[str, Any], wanted: ModelWrite
 ) -> list[str]:
-    """Returns what of a model's last run has changed, as far as it can be told without compiling the model."""
+    """Returns what has changed since a model's last run, as far as can be said without compiling the model."""
     unknown = before.get("unknown")
     found = [str(each) for each in unknown] if isinstance(unknown, list) else []
     facts = {

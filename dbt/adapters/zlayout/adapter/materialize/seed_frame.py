@@ -38,7 +38,6 @@ def seed_frame(
     """Returns the rows of a seed as one Spark DataFrame.
 
     Args:
-        session: The session.
         rows: The file as dbt read it, an agate table.
         found_types: The Spark type that matches the type dbt detected, for each column.
         types: The type that each column gets.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +15,17 @@ from dbt.adapters.zlayout.adapter.reports.advising import TableAdvice, advice_re
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN
 from dbt.adapters.zlayout.config.workload import WeightedCondition, merged, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.expr import And, expressions_of
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
+from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.spark.read.query_scans import JoinedColumn, QueryScan
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, condition_text, logged_workload, read_scans
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_MOST_NOTES = 3
 _NOTHING = "no query of it is known: run or compile the models that read it, or give predicates"
 
 
@@ -29,7 +33,6 @@ class ProjectWorkload:
     """What the queries of a project ask, table by table.
 
     Args:
-        session: The session.
         nodes: ``graph.nodes``, or the nodes of a manifest.
         target: The target folder of the project, with compiled SQL and the scan log; None without one.
         scans: The folder of the scan log; None for the one in the target folder.
@@ -54,28 +57,59 @@ class ProjectWorkload:
         logged = logged_workload(self._scans, table.names)
         return merged([*given, *logged, *self._compiled.get(folded_name(table.name), ())])
 
+    def join_notes(self, table: ZTable) -> list[str]:
+        """Returns a sentence for each column of a table that queries join with a small side in vain."""
+        found: dict[str, tuple[int, str]] = {}
+        for query, scans in self.queries:
+            for scan in scans:
+                for join in scan.joins:
+                    if folded_name(scan.table) == folded_name(table.name) and not join.by_partition:
+                        skipped, text = _of_join(query.name, scan, join)
+                        found[join.column] = max(found.get(join.column, (-1, "")), (skipped, text))
+        return [text for _, text in sorted(found.values(), reverse=True)][:_MOST_NOTES]
+
     @cached_property
     def _compiled(self) -> dict[str, list[WeightedCondition]]:
         found: dict[str, list[WeightedCondition]] = {}
         for query, scans in self.queries:
             for scan in scans:
-                condition = WeightedCondition(condition_text(scan.predicate) or "true", 1.0, query.name)
+                joined = tuple(each.column for each in scan.joins if each.by_partition)
+                sql = condition_text(scan.pruning) or "true"
+                helpful = expressions_of(scan.predicate)
+                condition = WeightedCondition(sql, query.weight, query.name, joined, helpful)
                 found.setdefault(folded_name(scan.table), []).append(condition)
         return found
 
 
-def table_advice(table: ZTable, workload: Sequence[WeightedCondition], min_gain: float = MIN_GAIN) -> TableAdvice:
+def _of_join(query: str, scan: QueryScan, join: JoinedColumn) -> tuple[int, str]:
+    """Returns how many files the values of a join's other side would skip, and a sentence."""
+    now = int(scan.opened.scan(scan.predicate).candidates.sum())
+    then = now if join.values is None else int(scan.opened.scan(And((scan.predicate, join.values))).candidates.sum())
+    after = f", and {query} reads at most {then:,} of {counted(now, 'file')}" if then < now else ""
+    return now - then, (
+        f"{query} joins {join.column} with a small side, by which Spark skips no files; zlayout_prune_by makes a "
+        f"condition of its values{after or '; zlayout_explain says what they would skip'}"
+    )
+
+
+def table_advice(
+    table: ZTable,
+    workload: Sequence[WeightedCondition],
+    min_gain: float = MIN_GAIN,
+    notes: Sequence[str] = (),
+) -> TableAdvice:
     """Advises one table. Says why if nothing can be advised.
 
     Args:
-        table: The table.
         workload: Conditions on it; may be empty.
         min_gain: As for `ZTable.advise`.
+        notes: Further notes on the workload.
     """
     if not workload:
         return TableAdvice(table.name, table.version, None, _NOTHING)
     try:
-        return TableAdvice(table.name, table.version, table.advise(workload, min_gain=min_gain))
+        found = table.advise(workload, min_gain=min_gain)
+        return TableAdvice(table.name, table.version, replace(found, notes=(*found.notes, *notes)))
     except ConfigError as error:
         return TableAdvice(table.name, table.version, None, "; ".join(error.problems))
 
@@ -93,13 +127,11 @@ def advise_report(
     """Advises the table of a model, or all tables of the project.
 
     Args:
-        session: The session.
         model: The model; None for all.
         nodes: ``graph.nodes``, or the nodes of a manifest.
         target: As for `ProjectWorkload`.
         predicates: Conditions in place of what is known of the project's queries.
         min_gain: The gain that a change must have; None for the default.
-        as_json: Whether the report is JSON.
         scans: As for `ProjectWorkload`.
 
     Raises:
@@ -114,5 +146,5 @@ def advise_report(
         found = [TableAdvice(tables[0].name, tables[0].version, tables[0].advise(given, min_gain=gain))]
     else:
         workload = ProjectWorkload(session, nodes, target, scans)
-        found = [table_advice(table, workload.of(table), gain) for table in tables]
+        found = [table_advice(table, workload.of(table), gain, workload.join_notes(table)) for table in tables]
     return advice_report(found, as_json=as_json)

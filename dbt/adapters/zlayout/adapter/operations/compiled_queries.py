@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,7 @@ class CompiledQuery:
         sql: Its compiled SQL.
         path: The file that defines it, relative to the project.
         raw: Its code before compiling; the arguments of a generic test.
+        weight: How often it counts: once, and once more for each exposure that depends on it.
     """
 
     name: str
@@ -40,13 +43,14 @@ class CompiledQuery:
     sql: str
     path: str
     raw: str
+    weight: float = 1.0
 
 
 def compiled_queries(nodes: Nodes, target: Path | None) -> list[CompiledQuery]:
     """Returns the queries that dbt has compiled: by ``dbt compile``, ``run``, ``test`` or ``build``.
 
     Args:
-        nodes: ``graph.nodes``, or the nodes of a manifest.
+        nodes: ``graph.nodes``, or the nodes of a manifest. Exposures among them give weight to what they depend on.
         target: The target folder of the project, where dbt keeps compiled SQL; None without one.
     """
     return list(_queries(nodes, target))
@@ -58,7 +62,6 @@ def analysed_queries(
     """Yields each compiled query with its scans. A query that Spark cannot analyse is left out.
 
     Args:
-        session: The session.
         nodes: As for `compiled_queries`, like the other argument.
         target: The target folder.
     """
@@ -72,7 +75,13 @@ def analysed_queries(
 
 
 def _queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:
-    for _, node in sorted(nodes.items()):
+    exposed = Counter(
+        name
+        for node in nodes.values()
+        if node.get("resource_type") == "exposure"
+        for name in set((node.get("depends_on") or {}).get("nodes") or ())
+    )
+    for name, node in sorted(nodes.items()):
         kind = str(node.get("resource_type"))
         if kind not in _KINDS or node.get("language", "sql") != "sql":
             continue
@@ -82,7 +91,8 @@ def _queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:
             metadata = node.get("test_metadata")
             if isinstance(metadata, Mapping):
                 raw = str(metadata.get("kwargs") or "")
-            yield CompiledQuery(str(node["name"]), kind, sql, str(node.get("original_file_path") or ""), raw)
+            path = str(node.get("original_file_path") or "")
+            yield CompiledQuery(str(node["name"]), kind, sql, path, raw, 1.0 + exposed[name])
 
 
 def _compiled_text(node: Mapping[str, Any], target: Path | None) -> str | None:
@@ -90,13 +100,16 @@ def _compiled_text(node: Mapping[str, Any], target: Path | None) -> str | None:
     original, path = str(node.get("original_file_path") or ""), str(node.get("path") or "")
     if target is None or not original or not path:
         return None
-    # A generic test lies under the name of the file that declares it.
-    below = Path(original) if Path(path).name == Path(original).name else Path(original) / path
-    file = target / "compiled" / str(node.get("package_name") or "") / below
-    try:
-        return file.read_text("utf-8") if file.stat().st_size <= _MOST_BYTES else None
-    except (OSError, UnicodeDecodeError):
-        return None
+    if Path(path).name == Path(original).name:
+        places = [Path(original)]
+    else:
+        # dbt-core puts a generic test under the name of the file that declares it, dbt v2 into one of two folders.
+        places = [Path(original, path), Path("generic_tests", path), Path(target.name, "generic_tests", path)]
+    for below in places:
+        file = target / "compiled" / str(node.get("package_name") or "") / below
+        with suppress(OSError, UnicodeDecodeError):
+            return file.read_text("utf-8") if file.stat().st_size <= _MOST_BYTES else None
+    return None
 
 
 def pruning_conditions(table: str, nodes: Nodes) -> dict[str, str]:

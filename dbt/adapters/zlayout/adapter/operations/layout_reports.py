@@ -15,10 +15,12 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     Section,
     Unreadable,
     most_files,
+    report_json,
     report_page,
+    report_text,
     worst_first,
+    write_whole,
 )
-from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_whole
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
 from dbt.adapters.zlayout.predicate.literals import folded_name
@@ -45,10 +47,8 @@ def layout_report(
     """Writes the report to a file, and returns what is printed.
 
     Args:
-        session: The session.
-        title: Of what this is the report.
+        title: The subject of the report.
         model: A table or several; None for all tables of the project.
-        nodes: ``graph.nodes``.
         path: The file; None if only JSON is wanted.
         as_json: Whether to print the report as JSON.
         target: The target folder of the project, with compiled SQL and the scan log; None without one.
@@ -111,9 +111,12 @@ def _advice(session: SparkSession, tables: Sequence[str], workload: ProjectWorkl
             found = table_advice(table := opened_table(session, name), workload.of(table)).advice
         except ZlayoutError:
             continue  # the verdict on the table says what is wrong
-        if found is not None and found.rewrite_bytes:
-            remedy = Remedy("advise", name)
-            lines.append((f"{name}: {found.why}", remedy.dbt_command() if with_dbt else remedy.zlayout_command()))
+        if found is None:
+            continue
+        told = [*([found.why] if found.rewrite_bytes else []), *(each.why for each in found.settings)]
+        remedy = Remedy("advise", name)
+        command = remedy.dbt_command() if with_dbt else remedy.zlayout_command()
+        lines += [(f"{name}: {why}", command) for why in told]
     return Section("Advice", lines)
 
 

@@ -39,7 +39,6 @@ def find_conditions(
     """Returns the conditions that cannot skip files, those that cost most first.
 
     Args:
-        session: The session.
         queries: From `analysed_queries`.
         target: The target folder of the project; None without one.
         table: Only conditions on this table count; None for all tables.
@@ -81,7 +80,7 @@ def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root
             line=line_of(_code_of(root, query), condition),
             table=scan.table,
             condition=condition,
-            why=_why(part),
+            why=_why(part, condition),
             advice=_advice(part, condition),
             rewritten=rewritten if after is not None else None,
             files_read=reads.files_read,
@@ -99,12 +98,14 @@ def _code_of(root: Path | None, query: CompiledQuery) -> str:
     return query.raw
 
 
-def _why(part: ConjunctReport) -> str:
-    return _QUALIFIED.sub(r"\1", str(part.why_not))
+def _why(part: ConjunctReport, condition: str) -> str:
+    why = _QUALIFIED.sub(r"\1", str(part.why_not))
+    known = f"not understood: {condition} ("
+    return why[len(known) : -1] if why.startswith(known) else why
 
 
 def _advice(part: ConjunctReport, condition: str) -> str:
-    advice = advice_for(part.why_not) or "store the expression's value as a column and filter on that"
+    advice = advice_for(part.why_not, part.expression) or "store the expression's value as a column and filter on that"
     if " OR " in condition:
         return f"one side of OR skips nothing, so the whole condition skips nothing: union two queries, or {advice}"
     return advice
@@ -131,8 +132,15 @@ def rewritten_condition(condition: str) -> str | None:
 
 
 def line_of(raw: str, condition: str) -> int:
-    """Returns the line of a code that shares most words with a condition; 1 if none does."""
+    """Returns the line of a code that shares most words with a condition; 1 if none does.
+
+    A text counts where a line has it in a longer one: `LIKE '%x'` is `endswith(…, 'x')` in a plan.
+    """
     wanted = {word.lower() for word in _WORD.findall(condition)} - _NOISE
-    scores = [len(wanted & {word.lower() for word in _WORD.findall(line)}) for line in raw.splitlines()]
+    texts = {word.strip("'") for word in wanted if word.startswith("'")} - {""}
+    scores = [
+        len(wanted & {word.lower() for word in _WORD.findall(line)}) + sum(text in line.lower() for text in texts)
+        for line in raw.splitlines()
+    ]
     best = max(scores, default=0)
     return scores.index(best) + 1 if best else 1

@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
 from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
-from dbt.adapters.zlayout.adapter.reports.page.report_text import write_whole
+from dbt.adapters.zlayout.adapter.reports.page.layout_page import write_whole
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.explanation import ConditionReads
@@ -81,13 +81,10 @@ def read_lock(path: Path) -> Lock:
     return Lock.of_text(text, str(path))
 
 
-def made_lock(
-    session: SparkSession, model: str | None, nodes: Nodes, target: Path | None, tolerance: object = None
-) -> Lock:
+def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Path | None, tolerance: object) -> Lock:
     """Measures what the conditions of a project read now.
 
     Args:
-        session: The session.
         model: The only model to lock; None for all.
         nodes: ``graph.nodes``, or the nodes of a manifest.
         target: As for `ProjectWorkload`.
@@ -110,8 +107,6 @@ def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Node
     Shares are compared, not counts: a condition may open one file more than locked, since small data has few files.
 
     Args:
-        session: The session.
-        lock: The lock.
         model: The only model to check; None for all tables of the lock.
         nodes: ``graph.nodes``, or the nodes of a manifest.
 
@@ -224,14 +219,12 @@ def lock_report(
     """Writes a lock file, or checks the tables against one.
 
     Args:
-        session: The session.
         model: The only model; None for all. A lock of one model keeps what the file has of other tables.
         nodes: ``graph.nodes``, or the nodes of a manifest.
         target: As for `ProjectWorkload`.
         path: The lock file.
         check: Whether to check instead of writing.
         tolerance: As for `made_lock`. For a check it replaces that of the file.
-        as_json: Whether the report is JSON.
 
     Returns:
         The report, and whether the check passes.

@@ -1,17 +1,26 @@
-"""Publishes tables for other engines, for the run-operation zlayout_publish."""
+"""Tables for other engines: publishes them, registers them in the catalog, and lists their files."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables
-from dbt.adapters.zlayout.adapter.reports import history
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, opened_table
+from dbt.adapters.zlayout.adapter.reports import history, json_text
+from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.table.ztable import ZTable
+from dbt.adapters.zlayout.timeline.log.file_slices import log_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_LOG = AdapterLogger("Zlayout")
 
 
 def publish_report(
@@ -33,3 +42,29 @@ def publish_report(
     return history.publish_report(
         {table.name: table.publish(formats, publish_catalog=publish_catalog) for table in tables}, as_json=as_json
     )
+
+
+def register_report(session: SparkSession, name: str, path: str, as_json: bool) -> str:
+    """Makes the catalog entry of the table in a folder."""
+    table = ZTable.register(session, name, path)
+    if as_json:
+        return json_text({"table": table.name, "location": table.location, "version": table.version})
+    return f"{table.name}: the table in {table.location}, version {table.version}"
+
+
+def files_bytes(session: SparkSession, table: str, version: int | None, kind: str) -> bytes:
+    """Returns the list of files as text (a path on each line), JSON or Parquet."""
+    opened = opened_table(session, table)
+    files = opened.files(version=version)
+    if opened.merges_on_read and version is None and (logs := len(log_files(opened.snapshot().files))):
+        _LOG.warning(
+            f"{opened.name}: the listed files do not show the changes in {counted(logs, 'log file')}; run "
+            "`zlayout compact` first to include them"
+        )
+    if kind == "parquet":
+        buffer = io.BytesIO()
+        pq.write_table(files, buffer)
+        return buffer.getvalue()
+    if kind == "json":
+        return f"{json_text(files.to_pylist())}\n".encode()
+    return "".join(f"{path}\n" for path in files["path"].to_pylist()).encode()

@@ -8,8 +8,7 @@ from typing import Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.advice.advice import Advice
-from dbt.adapters.zlayout.quantities import counted, size_text
-from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
+from dbt.adapters.zlayout.quantities import aligned_lines, counted, ruled_lines, size_text
 
 _MOST_CONDITIONS = 10
 _LONGEST = 70
@@ -64,6 +63,7 @@ def _lines(found: TableAdvice) -> Iterator[str]:
     yield from (f"  {line}" for line in ruled_lines(head, rows, right=(1, 3, 4)))
     if len(advice.predicates) > len(shown):
         yield f"  … and {counted(len(advice.predicates) - len(shown), 'more condition')} (json: true shows all)"
+    yield from (f"  {each.setting}: {each.why}" for each in advice.settings)
     yield from (f"  note: {note}" for note in advice.notes)
 
 
@@ -79,6 +79,8 @@ def _facts(advice: Advice) -> Iterator[tuple[str, str]]:
         yield "lookup", ", ".join(advice.lookup)
     if advice.files != advice.files_then:
         yield "files", f"{advice.files:,} -> {advice.files_then:,}"
+    before, after = (size_text(round(each * advice.size_bytes)) for each in (advice.opened_now, advice.opened_then))
+    yield "reads", f"{before if before == after else f'{before} -> {after}'} of {size_text(advice.size_bytes)} a query"
     if advice.rewrite_bytes:
         paid = "never" if advice.payback_queries is None else f"after {counted(advice.payback_queries, 'query')}"
         yield "cost", f"{size_text(advice.rewrite_bytes)} to read and write, paid back {paid}"

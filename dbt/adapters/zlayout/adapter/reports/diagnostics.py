@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.layout.depth import LAST_SINGLE_BUCKET
-from dbt.adapters.zlayout.quantities import counted, size_text
-from dbt.adapters.zlayout.table.text_grid import aligned_lines, ruled_lines
+from dbt.adapters.zlayout.quantities import aligned_lines, counted, ruled_lines, size_text
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.layout.depth import Overlap

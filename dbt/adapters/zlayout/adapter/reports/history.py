@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
-from dbt.adapters.zlayout.quantities import counted, size_text
-from dbt.adapters.zlayout.table.text_grid import aligned_lines
+from dbt.adapters.zlayout.quantities import aligned_lines, counted, size_text
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary

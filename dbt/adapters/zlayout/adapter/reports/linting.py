@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.errors import ConfigError
@@ -30,7 +31,6 @@ class Finding:
         advice: What to change.
         rewritten: A condition that can skip; None if none is known.
         files_read: Files that the query reads of the table.
-        files_total: Files of the table.
         bytes_read: Size of the files that the query reads.
         bytes_rewritten: What it would read with the rewritten condition; None without one.
     """
@@ -109,7 +109,7 @@ def _sarif(findings: Sequence[Finding]) -> dict[str, Any]:
             "locations": [
                 {
                     "physicalLocation": {
-                        "artifactLocation": {"uri": each.path.replace("\\", "/"), "uriBaseId": "%SRCROOT%"},
+                        "artifactLocation": {"uri": quote(each.path.replace("\\", "/")), "uriBaseId": "%SRCROOT%"},
                         "region": {"startLine": max(1, each.line)},
                     }
                 }

@@ -15,7 +15,6 @@ class LockedCondition:
     """What a condition read when the lock was written.
 
     Attributes:
-        condition: The condition.
         opened: Share of the rows in the files that it read, 0 … 1. A check compares only this.
         files_read: Files that it read, for people.
         files_total: Files of the table then.

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.curve.keys import is_text, large_binary
-from dbt.adapters.zlayout.curve.prefixes import common_bytes
+from dbt.adapters.zlayout.curve.keys import common_bytes, is_text, large_binary
 
 SHORT_BOUND_BYTES = 64
 MOST_BOUND_BYTES = 1024

@@ -63,7 +63,7 @@ class Membership(Protocol):
 
     @property
     def lack(self) -> str:
-        """What explanations say of a column of a file about which it tells nothing."""
+        """What explanations say about a column of a file for which it has no answer."""
         ...
 
     @property
@@ -93,7 +93,6 @@ class Together:
     """What is known about several columns together.
 
     Attributes:
-        columns: The columns.
         possible: For each file whether it may hold a row with one of the values of each column.
     """
 
@@ -120,7 +119,7 @@ class SomeMembership:
 
     @property
     def lack(self) -> str:
-        """What explanations say of a column of a file about which it tells nothing."""
+        """What explanations say about a column of a file for which it has no answer."""
         return self.whole.lack
 
     @property

@@ -81,7 +81,6 @@ def named(table: TableRef, action: str) -> TableName:
     """Returns the name of a table for an action that changes its catalog entry too.
 
     Args:
-        table: The table.
         action: What needs the entry, as the subject of a sentence.
 
     Raises:
@@ -114,7 +113,6 @@ class Entry:
     Attributes:
         native: Spark's ``CatalogTable`` (Py4J object).
         kind: MANAGED, EXTERNAL or VIEW.
-        properties: Every property.
         view_text: The query of a view; None for a table.
     """
 

@@ -65,7 +65,6 @@ class ExpressionForms:
     """The expressions of one table, as a session understands them.
 
     Args:
-        jvm: The driver's JVM.
         native: The session (Py4J object).
         schema_json: Spark's JSON of the columns that they can use.
     """
@@ -149,7 +148,6 @@ class ExpressionForms:
 
         Args:
             forms: The expression before and after optimization, which hides the time zone of some functions.
-            sources: The columns.
         """
         aware = self._jvm.type(f"{_CATALYST}TimeZoneAwareExpression")
         is_instance = self._jvm.virtual("java.lang.Class", "isInstance", "(Ljava/lang/Object;)Z").bindTo(aware)
@@ -165,7 +163,6 @@ class ExpressionSettings:
 
     Attributes:
         ansi: Whether ANSI mode is on.
-        zone: The time zone.
         others: Further settings that the session has set, each as ``key=value``.
         release: Spark's release, such as ``4.0``. Defaults of settings change from one to the next, and functions too.
     """

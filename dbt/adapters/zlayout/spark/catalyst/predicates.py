@@ -80,7 +80,6 @@ def to_predicate(
     """Converts the filters of a scan.
 
     Args:
-        jvm: The driver's JVM.
         filters: Catalyst ``Expression``s (Py4J objects). A row must meet all of them.
         schema_json: ``StructType.json()`` of the filters' relation, partition columns included.
         file_count: Number of files on which the predicate will be evaluated.

@@ -204,7 +204,6 @@ class Node:
         raw: Spark's JSON for a leaf; for other nodes the ``class``, and the ``ordinal`` of a struct field.
         tree: The tree that has the node.
         position: Position of the node in the tree.
-        children: Child nodes, in order.
         size: Number of nodes in this subtree.
     """
 

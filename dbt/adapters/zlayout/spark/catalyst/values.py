@@ -42,11 +42,7 @@ _MOST_CONDITIONS = 32
 
 
 class ValueConditions:
-    """Makes the conditions of one scan evaluable on values. Stops after some: each costs a few milliseconds.
-
-    Args:
-        jvm: The driver's JVM.
-    """
+    """Makes the conditions of one scan evaluable on values. Stops after some: each costs a few milliseconds."""
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
@@ -56,7 +52,6 @@ class ValueConditions:
         """Returns a condition with its evaluation, or as it is where that adds nothing.
 
         Args:
-            node: The condition.
             read: What rules understand of it.
             column: The only column of the condition; None if it has others, or if statistics do not keep its order.
         """
@@ -117,8 +112,6 @@ class _ConditionOnValues:
     """The evaluation of one condition, which remembers what it has evaluated.
 
     Attributes:
-        jvm: The driver's JVM.
-        node: The condition.
         by_day: If values are days: the part of the condition that knows the time zone.
     """
 

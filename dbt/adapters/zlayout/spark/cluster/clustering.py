@@ -59,7 +59,7 @@ from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import kept_deletes, without_logs
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
+from dbt.adapters.zlayout.timeline.transactions.pending import (
     list_scheduled,
     plans_to_execute,
     schedule,
@@ -95,7 +95,6 @@ class ClusterSummary:
         resampled: Keys with new boundaries, because the data had outgrown the stored ones.
         files_with_logs: Number of base and log files of a merge-on-read table that need a compaction first.
         dry_run: Whether nothing was written.
-        seconds: Wall time.
         unfinished: Steps that failed after the commits and are left to the next writer, one sentence each.
         problems: One sentence for each pending plan that was deleted because it could not be read.
     """
@@ -198,11 +197,8 @@ class Clustering:
     """One clustering of one table.
 
     Attributes:
-        spark: The session.
-        name: The table.
         config: When a rewrite pays off, and how to run it.
         where: SQL condition. Only files that may hold a matching row are rewritten.
-        progress: Called with a line of text as the work goes on.
         strategy: How the rows of the rewritten files are arranged. Pending plans have their own.
     """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, needs_spa
 from dbt.adapters.zlayout.spark.rewrite.route import slot_keys
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import PLACE
-from dbt.adapters.zlayout.spark.schema.types import arrow_schema, schema_json_of
+from dbt.adapters.zlayout.spark.schema.types import arrow_schema, raw_fields, schema_json_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -45,8 +44,6 @@ class GroupWriter:
     """Writes the groups of a plan.
 
     Attributes:
-        spark: The session.
-        subject: Name of the table, for error messages.
         plan: The plan that the groups belong to.
         verify: Compare checksums of all columns before and after.
         progress: Called with one line per group.
@@ -141,7 +138,7 @@ class GroupWriter:
         rows = with_file_and_row(frame_of(catalog, opened, cut.files), row)
         kinds = {slot: "integer", number: "integer", row: "long"}
         fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in kinds.items()]
-        columns = [*json.loads(self.plan.survey.layout.schema_json)["fields"], *fields]
+        columns = [*raw_fields(self.plan.survey.layout.schema_json), *fields]
         return cast_to(joined_by_file(catalog, rows, places, f"{slot} int, {number} int"), schema_json_of(columns))
 
     def _in_order(
@@ -157,9 +154,6 @@ class GroupWriter:
 
         Args:
             writer: Writes the files.
-            cut: The group.
-            transaction: The transaction that writes the rows.
-            rows: The rows of the group.
             arrange: Spreads the rows over tasks and sorts them.
             least_rows: So many rows fit into a file, however large they are.
         """

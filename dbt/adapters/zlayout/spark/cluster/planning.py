@@ -59,13 +59,7 @@ class SampledKeys:
 
 @dataclass(frozen=True)
 class KeySampler:
-    """Samples the keys of a version's files.
-
-    Attributes:
-        catalog: The session's catalog.
-        survey: Survey of the version.
-        progress: Called with a line of text as the work goes on.
-    """
+    """Samples the keys of a version's files."""
 
     catalog: Catalog
     survey: Survey
@@ -160,10 +154,7 @@ class Planner:
     """Plans the clustering of one version.
 
     Attributes:
-        catalog: The session's catalog.
-        survey: Survey of the version.
         config: When a rewrite pays off.
-        progress: Called with a line of text as the work goes on.
         strategy: How the rows of chosen groups are arranged.
     """
 

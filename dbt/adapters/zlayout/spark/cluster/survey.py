@@ -34,7 +34,6 @@ class Survey:
     """The files of one version, as seen by clustering.
 
     Attributes:
-        opened: The version.
         layout: The wanted layout of the files.
         max_file_bytes: A file larger than this is too large.
         files_with_logs: Number of files of the version that are left out because log files change their rows.

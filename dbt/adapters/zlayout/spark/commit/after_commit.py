@@ -110,7 +110,6 @@ def oldest_shown(opened: TableSnapshot, hours: float, now_ms: int) -> int | None
     A version that was published late was seen by readers for longer than it was the table's newest.
 
     Args:
-        opened: The table.
         hours: How long a reader may take.
         now_ms: The time by the clock of the store, milliseconds since the epoch.
 

@@ -193,7 +193,6 @@ def drop_table(spark: SparkSession, schema: str, identifier: str, location_root:
     files, as in Spark.
 
     Args:
-        spark: The session.
         schema: Schema of the relation.
         identifier: Identifier of the relation. If the relation does not exist, nothing happens.
         location_root: Where dbt puts tables. An external table exactly at ``<location_root>/<identifier>`` belongs to

@@ -1,6 +1,6 @@
 """Commits files: their curve and their index slices first, then the log entry that makes them visible.
 
-Of each index partition, a commit writes a delta slice for its files or, now and then, a base slice for all files.
+For each index partition, a commit writes a delta slice for its files or, now and then, a base slice for all files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.commit.expression_stats import filters_of_expressions, with_expressions
+from dbt.adapters.zlayout.spark.commit.expression_stats import (
+    filters_of_expressions,
+    joined_statistics,
+    with_expressions,
+)
 from dbt.adapters.zlayout.spark.commit.optional_slices import (
     NOTHING_OPTIONAL,
     OPTIONAL_PARTITIONS,
@@ -80,11 +84,14 @@ class Renewed:
     column_stats: pa.Table
 
     def over(self, known: pa.Table, live: DataFiles) -> pa.Table:
-        """Returns the statistics of live files, with the renewed ones in place of the known ones."""
+        """Returns the statistics of live files, with the renewed ones in place of the known ones.
+
+        Columns that only the known ones have, because another writer added them meanwhile, stay.
+        """
         unchanged = live.filter(same_files(live, self.files, IDENTITY)).column("path")
         renewed = self.column_stats.filter(pc.is_in(self.column_stats.column("path"), value_set=contiguous(unchanged)))
         rest = known.filter(pc.invert(pc.is_in(known.column("path"), value_set=contiguous(renewed.column("path")))))
-        return stacked([rest, renewed])
+        return stacked([rest, joined_statistics(joined_statistics(renewed, known), renewed)])
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,6 @@ class IndexUpdate:
     """The change of the index by a commit. Called with the version that it follows, it returns the live slices.
 
     Attributes:
-        store: The table's folder.
         instant: Instant of the commit.
         adds: Files that the commit adds.
         column_stats: Statistics of the added files.
@@ -198,7 +204,6 @@ class NewFiles:
     """Files that a transaction has written or found.
 
     Attributes:
-        files: The files.
         column_stats: Their statistics, one row per file.
         optional: What they add to the optional parts of the index.
     """
@@ -238,7 +243,6 @@ def commit_files(
     """Commits a change of files with its curve and its index slices. Every commit that writes statistics goes this way.
 
     Args:
-        store: The table's folder.
         transaction: The transaction. If it overwrites the table, base slices replace those of the index.
         change: The change, without its curve.
         column_stats: Statistics of the files that the change adds.

@@ -162,7 +162,6 @@ def with_expressions(
 
     Args:
         spark: The session whose time zone and ANSI mode apply.
-        store: The table's folder.
         files: The files, which need not be part of a version yet.
         column_stats: Statistics of their columns, one row per file.
         layout: The table's settings and columns.

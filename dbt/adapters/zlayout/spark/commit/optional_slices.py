@@ -1,6 +1,6 @@
 """The optional parts of the index in a commit: Bloom filters and lookup indexes.
 
-Of each part, a commit writes slices for its files and, now and then, one slice in place of many small ones.
+For each part, a commit writes slices for its files and, now and then, one slice in place of many small ones.
 """
 
 from __future__ import annotations
@@ -96,7 +96,6 @@ class NewOptional:
     """What a transaction has made for the optional parts of the index.
 
     Attributes:
-        filters: Bloom filters.
         lookups: Entries for lookup indexes.
     """
 
@@ -107,7 +106,6 @@ class NewOptional:
         """Writes slices and returns their paths by index partition; none for a part without any.
 
         Args:
-            store: The table's folder.
             instant: Instant of the commit.
             adds: Files that the commit adds.
         """
@@ -120,7 +118,6 @@ class NewOptional:
         """Returns the live slices after a commit, by index partition.
 
         Args:
-            store: The table's folder.
             instant: Instant of the commit.
             before: The live slices before it.
             new: The slices of the commit, from `put`.
@@ -225,9 +222,8 @@ def _opened(
 
     Args:
         cache: The cache that opens the slices.
-        store: The table's folder.
         paths: The slices.
-        shares: Returns of a slice whether any of it is of live files, and whether at least half of it is.
+        shares: Tells whether any part of a slice is of live files, and whether at least half of it is.
 
     Returns:
         The slices that cannot be read at the moment; those with live files; those of which less than half is of live

@@ -80,13 +80,11 @@ def publish(
     The commit is already in the log. If this crashes, the table's next writer repeats what is missing.
 
     Args:
-        catalog: The session's catalog.
         table: The table. If it is given by its folder, the catalog stays as it is.
         entry: The table's current entry (for a merge-on-read table, the entry of its files). None for a new table.
         opened: The table at the version.
         description: Comment and properties of the table.
         column_stats: Statistics of all files of the version, one row per file. None if the caller has none.
-        after: Runs the steps.
 
     Raises:
         CommittedError: Readers may not see the version yet.
@@ -114,7 +112,6 @@ def publish_committed(catalog: Catalog, table: TableRef, opened: TableSnapshot, 
     """Publishes a version that was committed just now, with the table's current description.
 
     Args:
-        catalog: The session's catalog.
         table: The table. If its name is no longer in the catalog, nothing happens.
         opened: The table at any version.
         after: Runs the steps after that commit.
@@ -170,11 +167,6 @@ def _put_entry(
 
 def publish_newest(spark: SparkSession, table: TableRef, after: AfterCommit) -> TableSnapshot:
     """Publishes the newest version of a managed table with its current description, and cleans the table.
-
-    Args:
-        spark: The session.
-        table: The table.
-        after: Runs the steps.
 
     Returns:
         The table at that version.
@@ -240,8 +232,6 @@ def publish_in(
     """Switches formats and the catalog on and off, and publishes the newest version in those that are on.
 
     Args:
-        catalog: The session's catalog.
-        name: The table.
         formats: The formats that are on from now on; None leaves them as they are.
         publish_catalog: The catalog from now on; None leaves it as it is, empty text is none.
 

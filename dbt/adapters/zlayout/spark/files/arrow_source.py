@@ -52,7 +52,6 @@ class ArrowSource:
         """Returns a source for the rows of some files.
 
         Args:
-            store: The table's folder.
             paths: Paths of the files relative to the folder. All are of one partition.
             schema: Arrow types of the table's data columns.
             partition: Raw value and type of each partition column.
@@ -206,8 +205,6 @@ def _units(paths: Sequence[str], footers: Sequence[pq.FileMetaData], *, together
     """Combines row groups into units that are large enough for a task.
 
     Args:
-        paths: The files.
-        footers: Footers of the files.
         together: Whether the row groups of a file stay together, because reading any of them reads the whole file.
     """
     units: list[list[_Piece]] = []

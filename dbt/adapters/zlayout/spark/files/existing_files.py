@@ -47,7 +47,6 @@ def same_files(
     """Returns a mask, bool per file: True if the other files hold the file with the same size and time.
 
     Args:
-        files: The files.
         others: The files to compare with, by path.
         identity: The figures that must be equal.
     """
@@ -68,7 +67,6 @@ def read_footers(store: Store, paths: Sequence[str]) -> list[pq.FileMetaData]:
     """Returns the footer of each file.
 
     Args:
-        store: The table's folder.
         paths: Paths of the files relative to the folder.
 
     Raises:

@@ -44,7 +44,6 @@ class Tracking:
         columns: Columns with statistics in the index.
         required: Top-level columns that must not hold nulls.
         filtered: Columns with Bloom filters.
-        looked_up: Lookup indexes.
     """
 
     columns: tuple[TrackedColumn, ...]
@@ -131,7 +130,6 @@ def filter_piece(store: Store, instant: str, filters: pa.Table) -> FilterPiece:
     """Returns the filters for a report, see `piece_of`.
 
     Args:
-        store: The table's folder.
         instant: Instant of the transaction.
         filters: From `filter_table`.
     """
@@ -142,7 +140,6 @@ def piece_of(store: Store, instant: str, content: bytes, name: str) -> bytes | s
     """Returns a part of a report. A large one goes to a staged file, since the driver collects all reports at once.
 
     Args:
-        store: The table's folder.
         instant: Instant of the transaction.
         content: The part.
         name: Name of the staged file.
@@ -173,7 +170,6 @@ def depth_of(column_stats: pa.Table, keys: Sequence[ColumnPath], partitions: Seq
 
     Args:
         column_stats: One row per file, as the index stores it.
-        keys: The clustering keys.
         partitions: Partition of each file. Files of different partitions never overlap.
     """
     names = column_paths(column_stats.schema)

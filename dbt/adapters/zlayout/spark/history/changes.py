@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to, holds
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.history.time_travel import check_managed
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
+from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import merges_on_read
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -54,7 +55,6 @@ def changed_rows(catalog: Catalog, opened: TableSnapshot, name: str, from_versio
     equal removed and added rows cancel each other out.
 
     Args:
-        catalog: The session's catalog.
         opened: The table, at any version.
         name: The table, for error messages.
         from_version: The version before the first change.
@@ -101,7 +101,6 @@ def net_changes(
     out. Without removed files nothing is compared or shuffled.
 
     Args:
-        catalog: The session's catalog.
         opened: The table, at any version.
         name: The table, for error messages.
         from_version: The earlier version.
@@ -135,7 +134,7 @@ def net_changes(
     return rows.select(*_named(fields), NET_CHANGE)
 
 
-def all_as_inserts(catalog: Catalog, opened: TableSnapshot, name: str, unique_key: Sequence[str] = ()) -> DataFrame:
+def all_as_inserts(catalog: Catalog, opened: TableSnapshot, name: str, unique_key: Sequence[str]) -> DataFrame:
     """Returns the rows of a version in the form of `net_changes`.
 
     Raises:
@@ -225,13 +224,13 @@ def _step(before: Snapshot, after: Snapshot) -> _Step:
 
 
 def _check_columns(catalog: Catalog, name: str, steps: Sequence[_Step], schema_json: str) -> None:
-    wanted = {each["name"].lower(): each for each in json.loads(schema_json)["fields"]}
+    wanted = {each["name"].lower(): each for each in raw_fields(schema_json)}
     seen: set[str] = set()
     for snapshot in (each for step in steps for each in (step.before, step.after)):
         if snapshot.schema_json in seen:
             continue
         seen.add(snapshot.schema_json)
-        for each in json.loads(snapshot.schema_json)["fields"]:
+        for each in raw_fields(snapshot.schema_json):
             new = wanted.get(each["name"].lower())
             if new is not None and not holds(catalog, each["type"], new["type"]):
                 raise UnsupportedError(

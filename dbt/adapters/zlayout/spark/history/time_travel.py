@@ -41,7 +41,6 @@ class TimeTravelSpec:
     """Names a version by at most one of three attributes.
 
     Attributes:
-        version: The number of the version.
         instant: The 17 digits of the transaction that committed the version.
         timestamp: Names the newest version committed at or before this time. Text, a date or a datetime without a zone
             is in the session's time zone, as in Spark's SQL.

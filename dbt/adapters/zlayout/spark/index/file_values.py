@@ -126,11 +126,13 @@ class ValuesTask:
     wanted: Wanted
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yields the pieces of each path of the first column."""
+        """Yields the pieces of each path of the first column; none for a file that cannot be read."""
         store = open_store(self.root_uri)
         for batch in batches:
             for path in batch.column(0).to_pylist():
                 values = self._values(store, path)
+                if values is None:
+                    continue
                 cells: dict[str, bytes | str | None] = dict.fromkeys(_PIECES)
                 if self.wanted.filtered:
                     filters = filter_piece(store, self.instant, self._filters(path, values))
@@ -147,17 +149,12 @@ class ValuesTask:
         except (OSError, pa.ArrowException, StoreError):
             return None
 
-    def _filters(self, path: str, values: FileValues | None) -> pa.Table:
-        columns = self.wanted.filtered
-        if values is None:
-            return filter_table([path], columns, {})
-        known = values.filters
+    def _filters(self, path: str, values: FileValues) -> pa.Table:
+        columns, known = self.wanted.filtered, values.filters
         found = {each.path: known[each.path].content() if each.path in known else None for each in columns}
         return filter_table([path], columns, {column: [content] for column, content in found.items()})
 
-    def _hashes(self, values: FileValues | None) -> dict[LookupKey, Hashes | None]:
-        if values is None:
-            return {}
+    def _hashes(self, values: FileValues) -> dict[LookupKey, Hashes | None]:
         keys = self.wanted.looked_up
         return {key: values.hashes[key].hashes() if key in values.hashes else None for key in keys}
 

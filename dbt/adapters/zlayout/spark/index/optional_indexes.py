@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.column_names import described_set, folded_set, format_column_path, format_column_set
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes, indexed_as
-from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
@@ -46,8 +46,6 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import (
     TableLayout,
     config_of,
     filterable_columns,
-    filtered_of,
-    looked_up_of,
 )
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -66,6 +64,10 @@ ColumnSets = Sequence[str | Sequence[str]] | str
 _OF_TIME = re.compile("date|timestamp")
 # A build commits what it has read of so many rows.
 _MOST_ROWS = 100_000_000
+
+
+class _DroppedError(ConflictError):
+    """Another job dropped an index while a build read files for it."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,14 @@ def build_index(
         raise ConfigError(problems, str(name))
     tried, left = set[str](), True
     while left:
-        opened, left = _build_some(spark, name, opened, more, None if schedule else tried, progress)
+        before = set(tried)
+        try:
+            opened, left = _build_some(spark, name, opened, more, None if schedule else tried, progress)
+        except _DroppedError:
+            tried = before
+        else:
+            # The table's settings ask for it from the first step on. What others drop later stays dropped.
+            more = OptionalIndexes()
     return opened, replace(_built(opened), files_read=len(tried))
 
 
@@ -179,11 +188,12 @@ def _build_some(
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
         unfiltered = _read_as_stored(opened, unfiltered, layout)
         pieces = filters_of_expressions(spark, opened.store, transaction.instant, unfiltered, layout, progress)
-        if not len(lacking) and not pieces and renewed is None and layout.config.indexes == before:
-            return opened, left
         made = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
+        nothing = renewed is None and not pieces and not made.filters.pieces and not made.lookups.pieces
+        if nothing and layout.config.indexes == before:
+            return opened, left
         made = replace(made, filters=NewFilters((*made.filters.pieces, *pieces), lacking.plus(unfiltered)))
-        indexes = partial(_plus, more=_minus(layout.config.indexes, before))
+        indexes = partial(_plus_unless_dropped, before=before, more=_minus(layout.config.indexes, before))
         return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
 
 
@@ -246,9 +256,8 @@ def _filters_that_go(opened: TableSnapshot, gone: Sequence[ColumnPath]) -> froze
 
 def lacks_values(opened: TableSnapshot) -> bool:
     """Returns whether a file lacks something that the table's settings ask for, and that was never tried."""
-    snapshot = opened.snapshot
-    given = config_of(snapshot), snapshot.schema_json, snapshot.partition_by
-    wanted = Wanted(filtered_of(*given), looked_up_of(*given))
+    layout = TableLayout.of_version(opened.snapshot)
+    wanted = Wanted(layout.filtered, layout.looked_up)
     return bool(wanted.columns) and len(files_without(opened, wanted)) > 0
 
 
@@ -310,6 +319,17 @@ def _plus(before: OptionalIndexes, more: OptionalIndexes) -> OptionalIndexes:
         tuple(dict.fromkeys(looked_up[folded_set(each)] for each in lookup)) or None,
         tuple(dict.fromkeys(expressions)) or None,
     )
+
+
+def _plus_unless_dropped(now: OptionalIndexes, before: OptionalIndexes, more: OptionalIndexes) -> OptionalIndexes:
+    """Returns what a table asks for and more.
+
+    Raises:
+        _DroppedError: It asks for less than before.
+    """
+    if _minus(before, now) != OptionalIndexes():
+        raise _DroppedError("another job dropped an index, or a column that it needs, meanwhile; build the rest again")
+    return _plus(now, more)
 
 
 def _minus(before: OptionalIndexes, unwanted: OptionalIndexes) -> OptionalIndexes:
@@ -407,10 +427,9 @@ def _layout_after(indexes: Callable[[OptionalIndexes], OptionalIndexes], head: S
 
 
 def _built(opened: TableSnapshot) -> IndexBuilt:
-    snapshot = opened.snapshot
-    given = config_of(snapshot), snapshot.schema_json, snapshot.partition_by
-    lacks, _ = _lacking(opened, Wanted(filtered_of(*given), looked_up_of(*given)))
-    indexes = given[0].indexes
+    layout = TableLayout.of_version(opened.snapshot)
+    lacks, _ = _lacking(opened, Wanted(layout.filtered, layout.looked_up))
+    indexes = layout.config.indexes
     return IndexBuilt(
         opened.version,
         tuple(map(format_column_path, indexes.bloom or ())),

@@ -24,8 +24,8 @@ from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect, examining
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
-from dbt.adapters.zlayout.spark.schema.types import fields_of, split_partition_columns
-from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, merges_on_read, tracked_of
+from dbt.adapters.zlayout.spark.schema.types import fields_of, raw_fields, split_partition_columns
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, merges_on_read
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -84,7 +84,7 @@ def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, pro
             "data_passes": 0,
             "dropped": "missing",
         }
-        tracked = tracked_of(config_of(base), base.schema_json, base.partition_by)
+        tracked = TableLayout.of_version(base).tracked
         nothing = base.files[:0]
         change = Change(nothing, missing, summary=summary)
         commit = commit_files(timeline.store, transaction, change, footer_table([], [], tracked))
@@ -164,7 +164,7 @@ def _collected_orphans(
         raise UnsupportedError(f"{name}: {misplaced[0]} is outside of {folders}; {_NEXT}")
     _check_partitions(name, files, base)
     wait_a_tick(store, files)
-    tracked = tracked_of(config_of(base), base.schema_json, base.partition_by)
+    tracked = TableLayout.of_version(base).tracked
     examine = examining(spark, store, base.schema_json, base.partition_by, progress)
     collected = collect(store, files, tracked, examine)
     if collected.unreadable:
@@ -196,10 +196,10 @@ def _check_columns(spark: SparkSession, name: TableRef, path: str, uri: str, bas
     try:
         # Otherwise Spark would read folders as partition columns.
         reader = spark.read.option(GLOB, False).option("recursiveFileLookup", True)
-        found = _types(json.loads(reader.parquet(uri).schema.json())["fields"])
+        found = _types(raw_fields(reader.parquet(uri).schema.json()))
     except Exception as error:
         raise UnsupportedError(f"{name}: {path} cannot be read: {short_message(error)}; {_NEXT}") from error
-    wanted = _types(json.loads(split_partition_columns(base.schema_json, base.partition_by)[0])["fields"])
+    wanted = _types(raw_fields(split_partition_columns(base.schema_json, base.partition_by)[0]))
     problems = [f"column `{each}` is not in the table" for each in found if each not in wanted]
     problems += [f"it lacks column `{each}`" for each in wanted if each not in found]
     problems += [

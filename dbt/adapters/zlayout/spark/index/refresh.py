@@ -36,7 +36,13 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_entry
-from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, filtered_of, looked_up_of, tracked_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import (
+    TableLayout,
+    config_of,
+    filtered_of,
+    looked_up_of,
+    tracked_of,
+)
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -122,7 +128,7 @@ def refresh_table(
 
 def _goal(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, progress: Progress | None) -> Goal:
     if indexed is None:
-        return Goal(lambda snapshot: tracked_of(config_of(snapshot), snapshot.schema_json, snapshot.partition_by))
+        return Goal(lambda snapshot: TableLayout.of_version(snapshot).tracked)
     return Goal(
         tracked=lambda snapshot: tracked_of(config_of(snapshot), indexed.schema_json, indexed.partition_by),
         listed=partial(listed_files, opened.store, indexed.partition_by),

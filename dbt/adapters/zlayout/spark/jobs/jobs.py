@@ -7,16 +7,20 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
 from dbt.adapters.zlayout.spark.jobs.workers import failed_worker_problem
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 Progress = Callable[[str], None]
 _T = TypeVar("_T")
@@ -50,6 +54,27 @@ def rewrite_session(spark: SparkSession) -> SparkSession:
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
     session.conf.set("spark.sql.adaptive.enabled", "false")
     return session
+
+
+def frame_of_rows(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: StructType) -> DataFrame:
+    """Returns a few rows as a DataFrame. They are part of the plan.
+
+    With `createDataFrame`, Python workers would read them anew in each job.
+
+    Args:
+        spark: The session.
+        rows: The rows, in values that Arrow takes for the types.
+        schema: Names and types of the columns.
+    """
+    kinds, jvm = to_arrow_schema(schema), spark._jvm
+    assert jvm is not None
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds.types, strict=True)]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=kinds)
+    content = spark.sparkContext._serialize_to_jvm(
+        [batch], ArrowStreamSerializer(), jvm.PythonSQLUtils.readArrowStreamFromFile, jvm.ArrowIteratorServer
+    )
+    return DataFrame(jvm.PythonSQLUtils.toDataFrame(content, schema.json(), spark._jsparkSession), spark)
 
 
 def writing_session(spark: SparkSession) -> SparkSession:
@@ -151,9 +176,6 @@ def why_failed(error: Exception) -> str:
 @contextlib.contextmanager
 def failing_as_write_error(subject: str) -> Iterator[None]:
     """Turns every error of a write into a short `WriteError`. Errors of this package pass through unchanged.
-
-    Args:
-        subject: The table.
 
     Raises:
         WriteError: Something failed with an error that is not from this package.

@@ -48,7 +48,7 @@ from dbt.adapters.zlayout.timeline.log.file_slices import (
     slices_with_logs,
 )
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.scheduled_plans import (
+from dbt.adapters.zlayout.timeline.transactions.pending import (
     Scheduled,
     list_scheduled,
     plans_to_execute,
@@ -75,7 +75,6 @@ class CompactionSummary:
         files_removed: Number of base and log files that they replace.
         bytes_read: Size of the replaced files.
         bytes_written: Size of the new files.
-        seconds: Wall time.
         unfinished: Steps that failed after the commits and are left to the next writer, one sentence each.
         problems: One sentence for each pending plan that was deleted because it could not be read.
     """
@@ -107,13 +106,10 @@ class Compaction:
     """Plans and executes compactions of one merge-on-read table.
 
     Attributes:
-        spark: The session.
-        name: Name of the table.
         strategy: Which slices come first. None for the table's setting.
         max_bytes: Most bytes of one plan. None for the table's setting.
         where: SQL condition. Only file groups that may hold a matching row are compacted.
         logs_only: Merge the log files of a slice into one, and leave its base file (log compaction).
-        progress: Called with a line of text as the work goes on.
         only_worthwhile: Take only slices whose merge pays off, by the table's settings.
         logs_before: With `only_worthwhile`, the instant before which a log record is so old that its slice is merged
             in any case. None for no limit.

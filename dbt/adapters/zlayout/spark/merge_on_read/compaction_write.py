@@ -81,7 +81,6 @@ class SliceMerge:
         keys: Data columns of the record key.
         log_schema: Arrow schema of log files.
         slices: All slices. Task n takes slices n, n + tasks, ….
-        tasks: Number of tasks.
     """
 
     build: BuildTask
@@ -207,10 +206,7 @@ class SliceWriter:
     """Writes the file slices of a plan.
 
     Attributes:
-        spark: The session.
-        subject: Name of the table, for error messages.
         layout: Layout of the table's files.
-        progress: Called with a line of text as the work goes on.
     """
 
     spark: SparkSession

@@ -33,15 +33,12 @@ if TYPE_CHECKING:
 
 
 def of_type(
-    spark: SparkSession, name: TableName, wanted: TableConfig | None, progress: Progress | None = None
+    spark: SparkSession, name: TableName, wanted: TableConfig | None, progress: Progress | None
 ) -> tuple[Entry, TableSnapshot]:
     """Converts a table to the requested type if needed, and returns its catalog entry and newest version.
 
     Args:
-        spark: The session.
-        name: Name of the table.
         wanted: Settings that name the type. None for the table's own settings.
-        progress: Called with a line of text as the work goes on.
 
     Raises:
         ConfigError: The table has another key, or a key column is not in the table.

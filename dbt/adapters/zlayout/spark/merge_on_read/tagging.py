@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.config.table_type import DELETE, INSTANT, OP, SEQ, UPS
 from dbt.adapters.zlayout.curve.model import PartitionKey
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
+from dbt.adapters.zlayout.spark.jobs.jobs import frame_of_rows
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
@@ -284,7 +285,7 @@ class Tagger:
     def _located(self, source: Source) -> DataFrame:
         """Returns the newest version of each key per partition: its group, whether it is live, its ordering value.
 
-        A lookup index of the key says which files to read. If it tells of a key everything, none is read for it.
+        A lookup index of the key says which files to read. For a key about which it knows everything, no file is read.
         """
         places = places_of(source, self.target)
         if places is None:
@@ -298,7 +299,7 @@ class Tagger:
         told = [(*places.keys[key], *of_file) for key, *of_file in zip(keys.tolist(), *facts, strict=True)]
         types = [StructField(each.name, each.dataType) for each in source.frame.select(*self._key_columns).schema]
         texts = [StructField(name, StringType()) for name in (GROUP, *(f"{_PART}{n}" for n in range(len(facts) - 1)))]
-        known = self.target.catalog.spark.createDataFrame(told, StructType([*types, *texts]))
+        known = frame_of_rows(self.target.catalog.spark, told, StructType([*types, *texts]))
         kinds = {each.name: each.dataType.simpleString() for each in self._schema}
         values = [
             f"cast({_PART}{n} as {kinds[name]}) as {backquoted(name)}" for n, name in enumerate(self._partition_by)

@@ -1,4 +1,4 @@
-"""SQL conditions on the columns of a table, read as predicates without a scan of any table."""
+"""Conditions in SQL as predicates, read without a scan of any table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
@@ -14,23 +15,18 @@ from dbt.adapters.zlayout.predicate.expr import Constant, Expr
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
-from dbt.adapters.zlayout.spark.jvm.scala import members
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def predicates_of(
-    spark: SparkSession, schema_json: str, conditions: Sequence[str], subject: str, key: str = "workload"
-) -> list[Expr]:
+def predicates_of(spark: SparkSession, schema_json: str, conditions: Sequence[str], subject: str) -> list[Expr]:
     """Reads conditions as Spark's optimizer leaves them, with constants folded and casts in place.
 
     Args:
         spark: The session. Nothing runs in it.
         schema_json: Spark's JSON of the columns that the conditions may name.
         conditions: Conditions, as in a WHERE clause.
-        subject: Name of the table, for error messages.
-        key: What the conditions belong to, for error messages.
 
     Returns:
         A predicate for each condition. Parts that no rule covers are ``Unknown``.
@@ -40,7 +36,7 @@ def predicates_of(
     """
     read = list(_read(spark, schema_json, conditions))
     problems = [
-        f"{key}: {sql!r} does not fit the table: {why_failed(found)}"
+        f"workload: {sql!r} does not fit the table: {why_failed(found)}"
         for sql, found in zip(conditions, read, strict=True)
         if isinstance(found, Exception)
     ]
@@ -64,7 +60,7 @@ def _read(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> I
     for sql in conditions:
         try:
             plan: Any = rows.where(sql)._jdf.queryExecution().optimizedPlan()
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             yield error
             continue
         if str(plan.getClass().getSimpleName()) == "LocalRelation":
@@ -76,5 +72,6 @@ def _read(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> I
 def _conditions(plan: Any) -> Iterator[Any]:
     if str(plan.nodeName()) == "Filter":
         yield plan.condition()
-    for child in members(plan.children()):
-        yield from _conditions(child)
+    # A subquery is a join, and other tables are on its right.
+    if plan.children().size():
+        yield from _conditions(plan.children().apply(0))

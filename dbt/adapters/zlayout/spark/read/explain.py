@@ -82,15 +82,13 @@ def explain_scans(spark: SparkSession, sql: str, unnamed: TableSnapshot | None =
     The small sides of its joins do run, because their values are needed.
 
     Args:
-        spark: The session.
-        sql: The query.
         unnamed: The version whose DataFrame the query reads through a view, in addition to tables by their name.
     """
     prepare(spark, sql)
     catalog = Catalog(spark)
     found = []
     logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
-    sides = [side for plan in _plans(logical) for side in _join_sides(catalog.jvm, plan)]
+    sides = [side for plan in _plans(logical) for side in join_sides(catalog.jvm, plan)]
     for scan, condition in _scans(catalog, logical):
         name, index = _index_of(catalog, scan, unnamed)
         if index is None:
@@ -108,7 +106,6 @@ def explain_predicate(
     """Explains ``select * from <table> where <predicate>``.
 
     Args:
-        spark: The session.
         table: The table. By its name, it is explained at its newest version.
         opened: The version that is explained of a table by its folder.
         predicate_sql: A condition, as in a WHERE clause.
@@ -127,10 +124,7 @@ def files_that_may_match(spark: SparkSession, table: TableRef, opened: TableSnap
     """Returns the paths of the files that may hold a row for which a condition is true.
 
     Args:
-        spark: The session.
-        table: The table.
         opened: As for `explain_predicate`.
-        where: The condition.
 
     Raises:
         ConfigError: The condition does not fit the table.
@@ -153,10 +147,10 @@ def empty_scan(table: TableRef, opened: TableSnapshot) -> ExplainedScan:
 
 
 def _joins(
-    catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[_JoinSide]
+    catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[JoinSide]
 ) -> Iterator[ExplainedJoin]:
     columns = {int(each.exprId().id()): each for each in members(scan.output())}
-    dynamic = any(_is_dynamic(each) for each in members(scan.partitionFilters()))
+    dynamic = any(is_dynamic(each) for each in members(scan.partitionFilters()))
     for side in sides:
         column = columns.get(side.column_id)
         if column is None:
@@ -178,7 +172,7 @@ def _joins(
 
 
 @dataclass(frozen=True)
-class _JoinSide:
+class JoinSide:
     """One key of a join.
 
     Attributes:
@@ -194,7 +188,7 @@ class _JoinSide:
     plan: Any
 
 
-def _join_sides(jvm: Jvm, logical: Any) -> Iterator[_JoinSide]:
+def join_sides(jvm: Jvm, logical: Any) -> Iterator[JoinSide]:
     """Yields the keys of all joins of an optimized plan that have a small other side.
 
     Only columns that reach the join from a relation through projections, filters and inner joins count: no other node
@@ -215,14 +209,13 @@ def _join_sides(jvm: Jvm, logical: Any) -> Iterator[_JoinSide]:
             reached = _reached(getattr(join, side)())
             for column, key in zip(members(keys[side]), members(keys[other]), strict=True):
                 if str(column.nodeName()) == "AttributeReference" and int(column.exprId().id()) in reached:
-                    yield _JoinSide(int(column.exprId().id()), str(key.sql()), key, plan)
+                    yield JoinSide(int(column.exprId().id()), str(key.sql()), key, plan)
 
 
-def _values_as_filter(jvm: Jvm, session: Any, side: _JoinSide, column: Any) -> tuple[int, Any]:
+def _values_as_filter(jvm: Jvm, session: Any, side: JoinSide, column: Any) -> tuple[int, Any]:
     """Runs the small side of a join and turns its keys into a condition.
 
     Args:
-        jvm: The driver's JVM.
         session: The session (Py4J object).
         side: The join's other side.
         column: The joined column (Catalyst attribute).
@@ -265,7 +258,7 @@ def _plans(logical: Any) -> list[Any]:
     return [logical, *members(logical.subqueriesAll())]
 
 
-def _is_dynamic(condition: Any) -> bool:
+def is_dynamic(condition: Any) -> bool:
     """Returns whether a join fills in the condition while the query runs."""
     return "DynamicPruning" in str(condition.getClass().getName())
 
@@ -322,4 +315,4 @@ def _index_of(
 
 def static_filters(catalog: Catalog, filters: Any) -> Any:
     """Returns the filters without those that a join fills in while the query runs."""
-    return catalog.jvm.seq([each for each in members(filters) if not _is_dynamic(each)])
+    return catalog.jvm.seq([each for each in members(filters) if not is_dynamic(each)])

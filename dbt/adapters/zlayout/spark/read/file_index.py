@@ -69,7 +69,6 @@ class ZlayoutFileIndex(ABC):
     """Base class of the file indexes for managed and for indexed tables.
 
     Args:
-        jvm: The driver's JVM.
         opened: The table at one version. For an indexed table: its index at one version.
         schema_json: Spark's JSON of the relation's columns, partition columns included.
 
@@ -184,7 +183,6 @@ class SnapshotFileIndex(ZlayoutFileIndex):
     """The files of one version of a managed table. The answers do not change as long as the version is retained.
 
     Args:
-        jvm: The driver's JVM.
         opened: The table at the version to read.
         partition_schema: Spark's ``StructType`` of the partition columns (Py4J object).
     """
@@ -328,7 +326,6 @@ class IndexedFileIndex(ZlayoutFileIndex):
     A file is always read if the index does not know its path, or knows it with another size or modification time.
 
     Args:
-        jvm: The driver's JVM.
         opened: The index at its newest version.
         schema_json: The table's current columns in the catalog.
         base: Spark's own ``FileIndex`` of the table (Py4J object).
@@ -482,7 +479,6 @@ def _partition_directories(jvm: Jvm, files: Any, partition_of_file: npt.NDArray[
     """Groups files by partition and returns a ``Seq[PartitionDirectory]``.
 
     Args:
-        jvm: The driver's JVM.
         files: ``java.util.List`` of file statuses, ordered by partition.
         partition_of_file: The partition number of each file, in ascending order.
         partition_rows: ``java.util.List`` with the values of every partition.
@@ -523,7 +519,6 @@ def _typed_rows(jvm: Jvm, schema: Any, keys: Sequence[tuple[str | None, ...]]) -
     """Returns the partition values as typed rows. Spark casts them from the text in the folder names.
 
     Args:
-        jvm: The driver's JVM.
         schema: ``StructType`` of the partition columns.
         keys: The raw values of each partition.
 

@@ -56,7 +56,7 @@ def statistics_by_file(
     files: DataFiles,
     columns: Sequence[TrackedColumn],
     values: Sequence[Column],
-    progress: Progress | None = None,
+    progress: Progress | None,
 ) -> pa.Table:
     """Reads files in one Spark job, and returns statistics of what it computes for each row.
 
@@ -67,7 +67,6 @@ def statistics_by_file(
         files: The files; they need not be part of a version.
         columns: What the values are stored as.
         values: For each of the columns the value of a row.
-        progress: Called with a line of text as the work goes on.
 
     Returns:
         One row per file, as the index stores it. Files without rows are left out.

@@ -60,7 +60,6 @@ def values_predicate(spark: SparkSession, column_sql: str, query: str, most_valu
     """Runs a query with one column and writes its values as a condition on another column.
 
     Args:
-        spark: The session.
         column_sql: The other column, as the statement that takes the condition spells it.
         query: A query with one column. Nulls are left out because they equal nothing.
         most_values: Up to this many distinct values are listed one by one.

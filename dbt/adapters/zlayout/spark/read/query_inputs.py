@@ -40,6 +40,10 @@ _PARTS = re.compile(
 )
 # Comments inside of comments, and text between dollar signs, need more than a regular expression.
 _NOT_READ = re.compile(r"/\*(?:(?!\*/).)*/\*|\$\w*\$", re.DOTALL)
+# Spark reads the current time for such a text, in a typed literal and where a constant is cast to a date or timestamp.
+_CURRENT_TIME = re.compile(
+    r"""[rR]?(['"])\s*(?:now|(?:today|tomorrow|yesterday)(?![a-z])\s*\S*?)\s*\1""", re.IGNORECASE
+)
 # Words such as `in` are found as well; no function has their names.
 _CALL = re.compile(r"([\w`.]+)\s*\(")
 _UNPREDICTABLE = {
@@ -60,6 +64,8 @@ _UNPREDICTABLE_TEXT = {
     ),
 }
 _ALL_EXPRESSIONS = 2**31 - 1
+# Where it is true, literals end at other places than `_PARTS` says.
+_NO_ESCAPES = "spark.sql.parser.escapedStringLiterals"
 _TREE_STRING = re.compile(r"\.treeString\(boolean,boolean,int((?:,boolean)*)\)")
 _VIEW = re.compile(r"\bView \(((?:\.?`(?:[^`]|``)+`)+), ")
 _PART_OF_NAME = re.compile(r"`((?:[^`]|``)+)`")
@@ -130,7 +136,7 @@ class QueryInputs:
 
     Attributes:
         sources: By ``schema.table``, or by folder where a table has no name.
-        definitions: Digest of the views that the query reads through, and of the columns that it returns.
+        definitions: Digest of the views that the query reads through, and of the columns that it reads and returns.
         unknown: Why the same sources may give other rows, a sentence each. Empty if they cannot.
         views: Digest of each of these views, by name.
     """
@@ -161,6 +167,7 @@ class _Found:
     sources: dict[str, TableInput | FilesInput] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     views: dict[str, Entry] = field(default_factory=dict)
+    columns: set[str] = field(default_factory=set)
     reads: Mapping[str, TableRead] = field(default_factory=dict)
     lists_files: bool = True
 
@@ -171,7 +178,6 @@ def query_inputs(
     """Returns what a query reads. The query does not run.
 
     Args:
-        sql: The query.
         frame: The query, analyzed; so each of its tables is fixed at one version.
         reads: What temporary views of this package read, by their names.
         lists_files: Whether to list the files of tables of other tools where that takes long. Without, the inputs of
@@ -196,7 +202,7 @@ def _query_inputs(sql: str, frame: DataFrame, found: _Found) -> QueryInputs:
     if len(found.sources) > _MOST_SOURCES:
         return QueryInputs({}, "", (f"it reads more than {_MOST_SOURCES:,} tables",))
     views = {name: digest_of(_definition(entry)) for name, entry in sorted(found.views.items())}
-    definitions = digest_of([views, frame.schema.json()])
+    definitions = digest_of([views, frame.schema.json(), sorted(found.columns)])
     return QueryInputs(found.sources, definitions, tuple(found.unknown), views)
 
 
@@ -263,6 +269,11 @@ def digest_of(content: object) -> str:
 def _look_at_text(catalog: Catalog, texts: Sequence[str], found: _Found) -> None:
     if any("${" in text for text in texts):
         found.unknown["its text has ${…}, which Spark replaces"] = None
+    if any("\\" in text for text in texts) and catalog.spark.conf.get(_NO_ESCAPES) == "true":
+        found.unknown[f"it has a backslash, and {_NO_ESCAPES} is set"] = None
+    literals = [part[1] for text in texts for part in _PARTS.finditer(text) if part[1]]
+    if current := next(filter(_CURRENT_TIME.fullmatch, literals), None):
+        found.unknown[f"it has the literal {current}, which Spark may take for the current time"] = None
     code = " ".join(
         _PARTS.sub(lambda part: " " if part[1] is None or part[1][0] != "`" else part[1], text) for text in texts
     )
@@ -371,6 +382,8 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
             # The tables below a view of `reads` are noted by the view.
             if name is not None or all(each.location != ours[1] for each in found.reads.values()):
                 _note_table(catalog, ours[1], int(ours[2]), name, found)
+                # A column that comes without rows can change what a name in the query means.
+                found.columns.add(f"{name or ours[1]} {relation.schema().catalogString()}")
             return
         if index.toString() != shown:
             found.unknown[f"the index of {name} was refreshed while the query was analyzed"] = None

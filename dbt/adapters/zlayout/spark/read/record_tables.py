@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TABLE_ID_PROPERTY, Catalog, Entry, TableName, unescaped
 from dbt.adapters.zlayout.spark.read.relations import frame_of, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import FILE, GROUP, string_literal
+from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import GROUP_IN_NAME, group_in_name
@@ -65,8 +66,6 @@ def check_names_are_free(catalog: Catalog, name: TableName, table_ids: Collectio
     """Checks that the additional catalog names of a merge-on-read table are free, or already belong to the table.
 
     Args:
-        catalog: The session's catalog.
-        name: The name of the table.
         table_ids: The id of the table, and the id that it had until now.
 
     Raises:
@@ -96,7 +95,7 @@ def is_merging_view(entry: Entry | None) -> bool:
 
 def record_view(opened: TableSnapshot) -> RecordView:
     """Returns how to query the rows of a version from its files."""
-    names = [each["name"] for each in json.loads(opened.row_schema_json)["fields"]]
+    names = [each["name"] for each in raw_fields(opened.row_schema_json)]
     keys = table_type_of(opened).unique_key
     return RecordView(names, keys, opened.partition_columns, log_files(opened.snapshot.files).total_rows)
 
@@ -218,7 +217,6 @@ def file_groups(catalog: Catalog, opened: TableSnapshot, rows: DataFrame) -> Dat
     """Adds the file group of each row, as the column `GROUP`.
 
     Args:
-        catalog: The session's catalog.
         opened: The version that lists the files.
         rows: Rows with the URI of their file in the column `FILE`.
     """
@@ -234,7 +232,6 @@ def joined_by_file(catalog: Catalog, rows: DataFrame, facts: Sequence[tuple[Any,
     """Adds facts about its file to each row. Rows of other files are left out.
 
     Args:
-        catalog: The session's catalog.
         rows: Rows with the URI of their file in the column `FILE`.
         facts: For each file its URI, as `unescaped` spells it, and the values of further columns.
         columns: Names and types of these columns, as in SQL.
@@ -275,7 +272,7 @@ def _put_view(
     properties: Mapping[str, str],
 ) -> None:
     entry = catalog.find(name)
-    fields = json.loads(opened.row_schema_json)["fields"]
+    fields = raw_fields(opened.row_schema_json)
     if entry is not None and entry.kind != "VIEW":
         # The name was a table until now. Its files stay, and the view reads them.
         uninstall(catalog, name)
@@ -292,7 +289,7 @@ def _put_view(
 
 
 def _same(entry: Entry, query: str, fields: list[Any], comment: str | None, properties: Mapping[str, str]) -> bool:
-    current_fields = json.loads(entry.schema_json)["fields"]
+    current_fields = raw_fields(entry.schema_json)
     current_properties = entry.properties
     return (
         entry.view_text == query

@@ -33,8 +33,6 @@ def install(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> ZlayoutFil
     """Caches a relation with our file index for a managed table, replacing the cached one.
 
     Args:
-        catalog: The session's catalog.
-        entry: The catalog entry of the table.
         opened: The table at the version that the session is to read.
     """
     data_json, _ = split_partition_columns(opened.schema_json, opened.partition_columns)
@@ -60,15 +58,21 @@ def install_indexed(catalog: Catalog, entry: Entry, opened: TableSnapshot) -> Zl
     return index
 
 
-def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
+def frame_of(
+    catalog: Catalog,
+    opened: TableSnapshot,
+    files: npt.NDArray[np.bool_] | None = None,
+    *,
+    logged_as: str | None = None,
+) -> DataFrame:
     """Returns the rows of one version, or of some of its files, as a separate DataFrame.
 
     The session's relation cache stays as it is. Filters skip files as in plain SQL.
 
     Args:
-        catalog: The session's catalog.
         opened: The table at the version.
         files: Mask over ``opened.files``: True for the files to read. None reads all files.
+        logged_as: The table's name in the scan log; None if scans are not logged.
 
     Raises:
         UnsupportedError: Spark cannot call back into this process.
@@ -81,6 +85,7 @@ def frame_of(catalog: Catalog, opened: TableSnapshot, files: npt.NDArray[np.bool
     partition_schema = index.partitionSchema()
     if files is not None:
         index = SomeFilesIndex(catalog.jvm, opened.with_files(opened.files.filter(files)), partition_schema)
+    index.logged_as = logged_as
     jvm = catalog.jvm
     parquet = jvm.datasources.parquet.ParquetFileFormat()
     native: Any = catalog.spark._jsparkSession

@@ -16,11 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.config.workload import WeightedCondition, merged
+from dbt.adapters.zlayout.curve.value_ranges import covering_ranges
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import (
     And,
@@ -41,7 +39,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     columns_of,
     leaves,
 )
-from dbt.adapters.zlayout.predicate.literals import folded_name
+from dbt.adapters.zlayout.predicate.literals import folded_name, literal
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
 
 SCAN_LOG = "spark.zlayout.scanLog"
@@ -55,7 +53,8 @@ _LOG = logging.getLogger(__name__)
 _MOST_LINE_BYTES = 4 << 10
 _MOST_FILE_BYTES = 1 << 20
 _MOST_FILES = 16
-_MOST_LISTED = 12
+_MOST_VALUES, _MOST_RANGES = 100, 12
+_MOST_TEXT = 3 << 10
 _LOG_COLUMNS = frozenset({OP, INSTANT, SEQ})
 _SUFFIX = ".jsonl"
 
@@ -70,9 +69,7 @@ class LoggedScan:
         version: The version that was read.
         shape: The conditions with ``?`` for each constant; ``''`` without conditions.
         where: The conditions with their constants, as SQL; None if the log leaves constants out.
-        files_total: Files of the table.
         files_read: Files that the scan reads.
-        bytes_total: Size of the table.
         bytes_read: Size of the files that the scan reads.
         seconds: How long planning took.
     """
@@ -200,7 +197,7 @@ def _lines_of(path: Path) -> Iterator[LoggedScan]:
     for line in text.splitlines():
         try:
             yield _scan_of(json.loads(line))
-        except (ValueError, TypeError, KeyError, RecursionError):  # noqa: PERF203 # a damaged line is left out
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError):  # noqa: PERF203 # a damaged line is left out
             continue
 
 
@@ -222,10 +219,13 @@ def condition_text(predicate: Expr) -> str:
     """Returns the conditions of a predicate that a log can hold, as SQL that Spark reads; ``''`` if there are none.
 
     Parts that pruning does not understand are left out, and so are tests for null beside other conditions on the
-    column. A long list becomes a range.
+    column. A list that is too long for a line becomes a few ranges.
     """
     kept = [part for part in _telling(conjuncts(normal_form(predicate))) if not _has_unknown(part)]
-    return And(tuple(map(_short, kept))).sql() if kept else ""
+    if not kept:
+        return ""
+    text = And(tuple(_short(part, _MOST_VALUES) for part in kept)).sql()
+    return text if len(text) <= _MOST_TEXT else And(tuple(_short(part, _MOST_RANGES) for part in kept)).sql()
 
 
 def _telling(parts: Sequence[Expr]) -> list[Expr]:
@@ -247,18 +247,20 @@ def _has_unknown(part: Expr) -> bool:
     return any(isinstance(leaf, Unknown) for leaf in leaves(part))
 
 
-def _short(expr: Expr) -> Expr:
+def _short(expr: Expr, most: int) -> Expr:
     match expr:
         case And(children) | Or(children):
-            return type(expr)(tuple(map(_short, children)))
+            return type(expr)(tuple(_short(each, most) for each in children))
         case Not(child) | IsTrue(child) | IsNotTrue(child):
-            return replace(expr, child=_short(child))
-        case In(operand, values) if len(values) > _MOST_LISTED:
-            kind = values.type  # Arrow finds no extremes of intervals
-            ends = pc.min_max(values.view(pa.int64()) if pa.types.is_duration(kind) else values)
-            low, high = (ends[side].cast(kind) for side in ("min", "max"))
-            return And((Compare(Op.GE, operand, low), Compare(Op.LE, operand, high)))
-        case NotIn(_, values) if len(values) > _MOST_LISTED:
+            return replace(expr, child=_short(child, most))
+        case In(operand, values) if len(values) > most:
+            ends = zip(*covering_ranges(values, values, _MOST_RANGES), strict=True)
+            return Or(tuple(And((Compare(Op.GE, operand, low), Compare(Op.LE, operand, high))) for low, high in ends))
+        case In(operand, values, has_null) if len(values) > _MOST_RANGES:
+            # The text of the predicate itself leaves out what comes after the first values.
+            listed = [*map(literal, values.sort()), *(["NULL"] if has_null else [])]
+            return Unknown(f"{operand.sql()} IN ({', '.join(listed)})", "")
+        case NotIn(_, values) if len(values) > _MOST_RANGES:
             return Constant(True)
     return expr
 

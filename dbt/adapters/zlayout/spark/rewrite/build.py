@@ -52,7 +52,6 @@ class BuildTask:
         instant: Instant of the transaction, which the names of the files contain.
         inflight_path: Path of the marker file that exists while the transaction is open.
         keys: Clustering keys.
-        partition_by: Names of the partition columns.
         model: The curve, as ``CurveModel.to_bytes`` returns it. None if the rows need no ordering.
         target_file_bytes: A file that grows well past this size is closed, and another one follows it.
         row_group_rows: Rows of a row group. Leaves are combined up to this number.
@@ -150,7 +149,6 @@ def written_files(
     """Has each task write the rows of its partition.
 
     Args:
-        spark: The session.
         phase: As for `run`.
         progress: As for `run`.
         frame: The rows.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,9 +29,9 @@ from dbt.adapters.zlayout.spark.jobs.jobs import (
 )
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
-from dbt.adapters.zlayout.spark.rewrite.ordered_rows import OrderedTask
 from dbt.adapters.zlayout.spark.rewrite.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.rewrite.spark_rows import SparkRowWriter
+from dbt.adapters.zlayout.spark.schema.arrow_columns import typed
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.schema.types import SparkField, arrow_carries, fields_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
@@ -40,6 +41,40 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class OrderedTask:
+    """Task spec: everything that a task needs to write rows in their order.
+
+    Attributes:
+        build: How to write files. It has no curve.
+        partition: The partition of the rows.
+    """
+
+    build: BuildTask
+    partition: PartitionKey
+
+    def of_rows(self, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes the rows of a task, which are the table's data columns, as one file, or as more if they are many."""
+        tables = (
+            pa.Table.from_batches([typed(batch, self.build.schema)], self.build.schema)
+            for batch in incoming
+            if batch.num_rows
+        )
+        yield from self._written(0, tables)
+
+    def of_units(self, source: ArrowSource, incoming: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Writes each unit of a source as a file. The incoming rows are numbers of units."""
+        for number in (number for batch in incoming for number in batch.column(0).to_pylist()):
+            yield from self._written(number, (rows for rows in source.tables([number]) if rows.num_rows))
+
+    def _written(self, file: int, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        target = (json.dumps(self.partition), file, 0)
+        # The leaves only rise. So a row group ends where it is full.
+        for report in self.build.files((target, leaf, rows) for leaf, rows in enumerate(tables)):
+            yield report.to_batch()
+
 
 _DEFAULT_ROW_GROUP_ROWS = 1 << 17
 _ROWS_IN_A_BATCH = "10000"
@@ -61,10 +96,8 @@ class FileWriter:
 
     Attributes:
         spark: The session of the query.
-        subject: Name of the table, for error messages.
         layout: Layout of the table's files.
         not_null: Top-level columns that must not hold nulls.
-        progress: Called with a line of text as the work goes on.
     """
 
     spark: SparkSession
@@ -85,8 +118,6 @@ class FileWriter:
         """Runs the query once and writes its rows. Readers see nothing of them yet.
 
         Args:
-            store: The table's folder.
-            transaction: The transaction that writes the rows.
             frame: The query, with the layout's columns in any order.
             cuts: A stored curve whose cuts fit these rows, so that one data pass is enough.
             along: A stored curve for the rows to follow, with new cuts.
@@ -103,8 +134,6 @@ class FileWriter:
         """Rewrites the rows of files. Readers see nothing of the new files yet.
 
         Args:
-            store: The table's folder.
-            transaction: The transaction that writes the rows.
             source: The files to rewrite.
             cuts: A curve with cuts for their rows.
 
@@ -117,8 +146,6 @@ class FileWriter:
         """Writes each unit of a source as a file, with its rows in their order. Readers see nothing of them yet.
 
         Args:
-            store: The table's folder.
-            transaction: The transaction that writes the rows.
             source: The files to rewrite. All are of one partition.
             row_group_rows: Rows of a row group. None for the default.
 
@@ -147,8 +174,6 @@ class FileWriter:
         """Writes each task's rows as a file, in the order of the rows. Readers see nothing of them yet.
 
         Args:
-            store: The table's folder.
-            transaction: The transaction that writes the rows.
             frame: Rows of one partition, with the layout's data columns and perhaps others.
             arrange: Spreads these rows over tasks and sorts them.
             partition: The partition of the rows.
@@ -254,7 +279,6 @@ def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFra
     """Returns rows to send to Python, under plain names, because ``mapInArrow`` treats a dot as a field of a struct.
 
     Args:
-        layout: Layout of the table.
         frame: Rows with the table's columns, in any order.
         further: Columns that follow those of the table.
 
@@ -273,7 +297,6 @@ def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:
     """Checks that no required column holds a null.
 
     Args:
-        subject: Name of the table, for error messages.
         nulls: Number of rows in which a required column is null, by its name.
 
     Raises:

@@ -91,10 +91,7 @@ def log_build(
     """Returns the task spec for writing log files of one table.
 
     Args:
-        spark: The session.
-        subject: Name of the table, for error messages.
         layout: Layout of the table's files.
-        store: The table's folder.
         transaction: The transaction that writes the records.
     """
     table_type, log_json = layout.config.table_type, with_log_columns(layout.data_json)

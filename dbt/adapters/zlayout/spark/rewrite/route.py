@@ -36,7 +36,6 @@ class RouteTask:
     Attributes:
         schema: Arrow types of the rows. Partition columns come last, as text.
         keys: Clustering keys.
-        partition_by: Names of the partition columns.
         model: The curve with its cuts, as ``CurveModel.to_bytes`` returns it.
         slot_of: The slot of ``(partition text, file, share)``. A hash spreads triples without one over ``slots``.
         slots: A slot for each reduce task.
@@ -115,7 +114,6 @@ class InOrder:
         root_uri: URI of the table's folder.
         paths: Paths of the staged files.
         starts: The share of all rows that come before each staged file.
-        partition_by: Names of the partition columns.
         files: Number of files of each partition, by its text.
         slot_of: As in `RouteTask`.
     """

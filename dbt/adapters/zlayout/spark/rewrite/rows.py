@@ -65,8 +65,7 @@ class RowWriter:
         curve: 'zorder', 'hilbert' or 'linear'.
         row_group_rows: The configured value. None to let the curve decide.
         staging: Folder for staged rows, relative to the table's folder.
-        progress: Called with a line of text as the work goes on.
-        asked: What queries ask for, if new cuts shall follow them.
+        asked: What queries ask for, if new cuts follow them.
     """
 
     spark: SparkSession

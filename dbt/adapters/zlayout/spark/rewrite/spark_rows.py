@@ -59,8 +59,7 @@ class SparkRowWriter:
         row_group_rows: The configured value, or None.
         staging: Folder for staged rows, relative to the table's folder.
         required: Columns whose nulls are counted.
-        progress: Called with a line of text as the work goes on.
-        asked: What queries ask for, if the cuts shall follow them.
+        asked: What queries ask for, if the cuts follow them.
     """
 
     spark: SparkSession
@@ -126,7 +125,6 @@ class SparkRowWriter:
 
         Args:
             rows: The data columns, of one partition.
-            partition: The partition.
             rows_per_file: Expected number of rows of a file of the target size.
         """
         store = open_store(self.build.root_uri)
@@ -204,7 +202,6 @@ class SparkRowWriter:
         """Moves Spark's files to their paths in the table and reads their footers.
 
         Args:
-            store: The table's folder.
             folder: The folder that Spark has written.
             nulls: Number of nulls of each required column.
             partition: The partition of all files. None if the names of their folders tell it.

@@ -53,7 +53,6 @@ class StageTask:
         root_uri: URI of the table's folder.
         folder: The staging folder, relative to the table's folder.
         keys: Clustering keys, for the sample.
-        partition_by: Names of the partition columns.
         sample_rows: Most rows that a task samples, see `sample_rows`.
         settings: How files will be written, to measure the bytes of a row.
         target_file_bytes: Target size of a file, also to measure the bytes of a row.
@@ -250,7 +249,6 @@ class Staged:
         arrow_bytes: Size of the rows in memory.
         bytes_per_row: Measured bytes of a row in a file. None if nothing was measured.
         samples: Samples, each with the number of rows that it was drawn from.
-        rows_by_partition: Number of rows in each partition.
     """
 
     paths: tuple[str, ...]
@@ -299,7 +297,7 @@ class Staged:
         """Returns the tasks' samples, thinned so that every row has the same chance to be in the result.
 
         Args:
-            most_rows: About so many rows at most. None for all that the tasks have.
+            most_rows: The approximate maximum. None for all rows that the tasks have.
         """
         wanted = 1.0 if most_rows is None else most_rows / max(most_rows, self.rows)
         share = min(wanted, *(table.num_rows / max(1, rows) for rows, table in self.samples))

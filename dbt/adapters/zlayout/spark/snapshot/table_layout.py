@@ -62,6 +62,15 @@ class TableLayout:
             raise ConfigError(problems, subject)
         return cls(config, *split_partition_columns(schema_json, config.partitioning.columns))
 
+    @classmethod
+    def of_version(cls, snapshot: Snapshot) -> TableLayout:
+        """Returns the layout that a version was written with.
+
+        Raises:
+            CorruptError: As for `config_of`.
+        """
+        return cls(config_of(snapshot), *split_partition_columns(snapshot.schema_json, snapshot.partition_by))
+
     @property
     def keys(self) -> tuple[ColumnPath, ...]:
         """The clustering keys."""

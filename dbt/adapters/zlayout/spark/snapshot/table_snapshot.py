@@ -44,7 +44,6 @@ class TableSnapshot:
 
     Attributes:
         timeline: The table's timeline. It has read this version, so finding a newer one reads only what is newer.
-        table_id: The id of the table.
         location: Absolute URI of the folder, as the catalog has it.
         snapshot: The snapshot of the version.
         timezone: The session's time zone, in which timestamps in partition values are read.
@@ -241,7 +240,6 @@ def managed_in_folder(location: str, timezone: str, subject: str) -> TableSnapsh
 
     Args:
         location: URI of the folder.
-        timezone: The session's time zone.
         subject: The folder, for error messages.
 
     Raises:

@@ -26,7 +26,6 @@ class Target:
     """The table that a change applies to.
 
     Attributes:
-        catalog: The session's catalog.
         subject: Its name, for error messages.
         opened: The version that the change starts from.
         layout: Layout of new files. Its columns are the table's future columns.
@@ -42,8 +41,11 @@ class Target:
         return frame_of(self.catalog, self.opened, files)
 
     def rows_with_file(self, files: npt.NDArray[np.bool_] | None = None) -> DataFrame:
-        """Returns the same rows with the URI of their file in the column `FILE`, for `file_number`."""
-        return with_file(self.rows(files))
+        """Returns the same rows with the URI of their file in the column `FILE`, for `file_number`.
+
+        Changes find their rows here, so the scan log has these scans: they skip files by keys as queries do.
+        """
+        return with_file(frame_of(self.catalog, self.opened, files, logged_as=self.subject))
 
     def rows_of(self, files: DataFiles) -> DataFrame:
         """Returns the rows of files that another commit added."""

@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.read.prune_by import Spelling, spelling_of, values_condition
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files
 
@@ -212,7 +212,6 @@ def check_whole(nulls: Mapping[str, int], subject: str) -> None:
 
     Args:
         nulls: Number of rows in which a key column is null, by its name.
-        subject: Name of the table, for error messages.
 
     Raises:
         WriteError: A key column holds nulls. The message counts them.
@@ -330,9 +329,8 @@ def places_of(source: Source, target: Target) -> KeyPlaces | None:
 
 
 def _index_of(keys: Sequence[str], opened: TableSnapshot) -> LookupKey | None:
-    snapshot = opened.snapshot
     wanted = folded_set(tuple((name,) for name in keys))
-    every = looked_up_of(config_of(snapshot), snapshot.schema_json, snapshot.partition_by)
+    every = TableLayout.of_version(opened.snapshot).looked_up
     return next((each for each in every if folded_set(each.paths) == wanted), None)
 
 

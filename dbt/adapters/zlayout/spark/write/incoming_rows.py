@@ -44,7 +44,7 @@ class ChangeFeed:
 
 
 def with_deletes(
-    frame: DataFrame, condition: str, stored: Collection[str], subject: str, progress: Progress | None = None
+    frame: DataFrame, condition: str, stored: Collection[str], subject: str, progress: Progress | None
 ) -> DataFrame:
     """Adds the column `DELETED` to the rows and drops columns that only the condition reads.
 
@@ -52,7 +52,6 @@ def with_deletes(
         frame: Incoming rows. Their query has not run yet.
         condition: SQL over their columns. A row is a delete only if the condition is TRUE for it.
         stored: Columns that the table has or will have. They are always kept.
-        subject: Name of the table, for error messages.
         progress: Called with a line that names the columns left out.
 
     Raises:

@@ -56,15 +56,12 @@ class Modification:
     """A request for a change of rows, apart from the change itself.
 
     Attributes:
-        name: Name of the table.
         operation: Operation, as the log names it.
         frame: Incoming rows. Their query has not run yet. None for a delete.
         settings: Settings for files written from now on. None keeps the table's settings.
         on_schema_change: What to do if the columns differ.
         description: New description of the table. None keeps the current one.
-        column_comments: Comment of each column, by name.
         not_null: Top-level columns that must not hold nulls.
-        progress: Called with a line of text as the work goes on.
         deleted_when: SQL condition over the incoming columns. A row that meets it is a delete. None if no row is one.
         stored_columns: Columns that are stored even if only this condition reads them.
         batch: Query and number of the stream's batch that holds the rows. A batch is applied only once.
@@ -95,7 +92,6 @@ class Outcome:
     """The files that a change has written, and what it has decided.
 
     Attributes:
-        written: The new files.
         removes: Paths of the files to remove.
         counts: Returns the row counts, given the number of rows written and the number of rows in the removed files.
         key_conflict: The key conflict check, see `Change`.
@@ -120,7 +116,6 @@ class RowChange(ABC, Generic[Planned]):
     """One change of rows, in one commit.
 
     Args:
-        spark: The session.
         wanted: The request, apart from the change itself.
         plan: Plans the change.
     """
@@ -141,7 +136,6 @@ class RowChange(ABC, Generic[Planned]):
         """Makes the change.
 
         Args:
-            entry: The table's entry in the catalog.
             opened: The table, usually at its newest version.
 
         Returns:

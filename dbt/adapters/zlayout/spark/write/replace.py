@@ -66,14 +66,10 @@ class Replacement:
     """A request to create or replace a table.
 
     Attributes:
-        name: Name of the table.
         frame: The table's rows. Their query has not run yet.
         config: Settings of the table.
-        description: Description of the table.
-        column_comments: Comment of each column, by name.
         not_null: Top-level columns that must not hold nulls.
         feed: Which of the rows are deletes. None if no row is one.
-        progress: Called with a line of text as the work goes on.
         of_version: The version whose rows the frame reads. Any later commit of another writer is a conflict. None if
             the query alone defines the table.
         gives_way: Whether the write gives way, at the end, to a change of rows that is under way.
@@ -138,7 +134,7 @@ class _Replacing:
         before = timeline.newest()
         if before is not None:
             layout = self.layout = self._layout_after(before)
-        check_expressions(self.spark, layout.config.indexes, layout, str(name))
+        check_expressions(self.spark, self.wanted.config.indexes, layout, str(name))
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
         not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
@@ -355,13 +351,9 @@ def rewrite_table(
     """Rewrites the existing rows with other columns or another partitioning.
 
     Args:
-        spark: The session.
-        name: Name of the table.
-        entry: The table's entry in the catalog.
         opened: The table, at its newest version.
         schema_json: The future columns, as Spark's JSON.
         partition_by: The future partition columns.
-        progress: Called with a line of text as the work goes on.
         gives_way: Whether the rewrite gives way to a change of rows that is under way.
 
     Returns:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _HIT = "__zl_hit"
 _KEY = "__zl_key"
 _COUNTED = "__zl_counted"
+# A table of so few bytes is searched in one task: the groups then need no shuffle, and no second job.
+_ONE_TASK_BYTES = 32 << 20
 _KEYS_TAKEN = "it wrote rows with some of the same keys"
 
 
@@ -49,7 +51,6 @@ def delete(target: Target, condition: str, *, frame: DataFrame | None = None) ->
     If the index shows that every row of a file meets the condition, or none does, the file is not read.
 
     Args:
-        target: The table.
         condition: SQL, as in a WHERE clause. Rows for which it is not TRUE stay.
         frame: Incoming rows, in the table's future columns. None if there are none.
 
@@ -86,7 +87,6 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
     """Plans to replace whole partitions.
 
     Args:
-        target: The table.
         frame: Incoming rows, in the table's future columns.
         partitions: None for the partitions of these rows (the whole table if it has no partitions), 'all' for the
             whole table, or a list of exactly the partitions to replace.
@@ -124,9 +124,13 @@ def _hits(target: Target, condition: str, files: np.ndarray) -> dict[int, int]:
     """Returns how many rows of each file meet the condition, by the file's number. Files without any are left out."""
     if not files.any():
         return {}
-    matching = target.rows_with_file(None if files.all() else files).where(condition)
+    matching = _in_few_tasks(target, target.rows_with_file(None if files.all() else files).where(condition))
     found = matching.groupBy(FILE).agg(functions.count("*").alias("rows")).collect()
     return {target.file_number(row[FILE]): row["rows"] for row in found}
+
+
+def _in_few_tasks(target: Target, rows: DataFrame) -> DataFrame:
+    return rows.coalesce(1) if target.opened.files.total_bytes <= _ONE_TASK_BYTES else rows
 
 
 def _keys(partitions: object, columns: tuple[str, ...], subject: str) -> set[PartitionKey]:
@@ -151,7 +155,6 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
     """Plans a merge.
 
     Args:
-        target: The table.
         frame: Incoming rows, in the table's future columns.
         rules: What to do with matched and unmatched rows.
 
@@ -193,7 +196,6 @@ def delete_insert(
     """Plans to delete every row whose key is among the incoming rows, and to insert all incoming rows.
 
     Args:
-        target: The table.
         frame: Incoming rows, in the table's future columns. Several may share a key.
         unique_key: Columns whose equality makes rows match. A null equals nothing.
         predicates: SQL over the table, with or without its alias. Rows that do not meet them stay.
@@ -227,7 +229,7 @@ def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
     """
     if source.exact_condition is None:
         return None
-    matching = target.rows_with_file().where(source.exact_condition)
+    matching = _in_few_tasks(target, target.rows_with_file().where(source.exact_condition))
     counted = functions.expr(f"struct(count(*), min({FILE})) {_COUNTED}")
     by_key = matching.groupBy(*map(backquoted, source.keys)).agg(counted)
     # The keys stay behind: Python has no dates after the year 9999.

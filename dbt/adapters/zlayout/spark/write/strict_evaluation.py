@@ -52,10 +52,8 @@ def count_rows(catalog: Catalog, opened: TableSnapshot, condition: str, subject:
     """Counts the rows of a version that meet a condition. Only files that may meet it in part are read.
 
     Args:
-        catalog: The session's catalog.
         opened: The table at the version. Its files are those that the log lists.
         condition: SQL, as in a WHERE clause.
-        subject: Name of the table, for error messages.
 
     Raises:
         ConfigError: The condition does not fit the table.

@@ -47,7 +47,7 @@ def instant_ms(instant: str) -> int:
 
 
 def hours_before(instant: str, hours: float) -> str:
-    """Returns the instant that lies so many hours before another one, and not before 1970.
+    """Returns the instant that is a number of hours before another one, but not before 1970.
 
     >>> hours_before("20240301000000000", 24)
     '20240229000000000'

@@ -1,7 +1,7 @@
 """`.zlayout/table.json`: marks a folder as a table of this package, with its identity and level; tables do not nest.
 
-No table is created inside another. Files of tables that are already nested are ignored. A note tells people who find
-the folder what it is.
+No table is created inside another. Files of tables that are already nested are ignored. A note in the folder
+explains what it is.
 """
 
 from __future__ import annotations

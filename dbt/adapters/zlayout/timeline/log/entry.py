@@ -31,7 +31,6 @@ class Step:
     Attributes:
         version: Position in the log, from 0.
         instant: The instant of the transaction.
-        action: Its action.
         operation: What the user asked for, the value of an `Operation`.
         committed_ms: The writer's clock when it wrote the version, milliseconds since the epoch; never before that of
             the previous version.
@@ -52,7 +51,6 @@ class TableState(Step):
 
     Attributes:
         schema_json: Spark's StructType as JSON, opaque here; includes partition columns.
-        partition_by: Names of the partition columns.
         layout: How the files are clustered and sized; JSON.
         curve: Path of the curve model, or None.
         index: All live slices of each index partition, oldest first.
@@ -192,8 +190,6 @@ class CommitHeader(Step):
 
     Attributes:
         summary: Rows, files, bytes and seconds of the operation.
-        files_added: Number of files that it added.
-        files_removed: Number of files that it removed.
         aborts: The instant that it permanently rolled back, or None.
     """
 

@@ -28,7 +28,6 @@ class FileSlice:
 
     Attributes:
         partition: The partition of the group; together with `group` it identifies the slice.
-        group: The file group.
         base: The base file, or None if all rows of the group are in logs.
         logs: Log files, oldest first.
         deletes: Files of kept deletes.

@@ -1,7 +1,7 @@
 """How far a table has taken the changes of other tables, as a part of its state.
 
-The position is in the properties of the version that holds the rows made from these changes, so that no crash parts the
-two. Clustering, compaction and changes by others keep it, and a rollback brings back that of the older version.
+The position is in the properties of the version that holds the rows made from these changes, so that no crash
+separates the two. Clustering, compaction and changes by others keep it, and a rollback restores the older position.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ class Position:
 
     Attributes:
         table: The id of the table.
-        version: The number of the version.
         instant: Its instant. It tells the version from one of the same number after the table was restored.
     """
 

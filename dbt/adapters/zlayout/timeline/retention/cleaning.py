@@ -43,9 +43,7 @@ class CleanResult:
 
     Attributes:
         files: Number of files: data, index, curve models and checkpoints.
-        bytes: Their size.
         oldest_version: From this version on all data files still exist; None for a table without versions.
-        paths: The files.
         failed: The store's error for each file that could not be deleted; the next clean tries again.
     """
 
@@ -108,7 +106,6 @@ def clean(
     `retain_hours`, and those that a running transaction needs. Log entries are kept: they are the history.
 
     Args:
-        timeline: The table's timeline.
         retain_versions: At least 1.
         retain_hours: At least 0; readers may take this long.
         now_ms: The time by the clock of the store, milliseconds since the epoch; see `store_time_ms`.

@@ -35,8 +35,6 @@ class CleanRecord:
         deleted_through: Unneeded files up to this version have been deleted; after an interrupted clean this is less
             than ``oldest_version``.
         cleaned_ms: Time of the clean, milliseconds since the epoch.
-        files: Number of files.
-        size_bytes: Their size.
         failed: Number of files that could not be deleted.
     """
 

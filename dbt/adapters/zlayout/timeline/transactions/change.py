@@ -71,7 +71,6 @@ def entry_after(
 
     Args:
         head: The version that the entry will follow.
-        change: The change.
         signature: The transaction.
         index: The live slices after the change, relative to `base`, or a function of the version that is followed; None
             leaves the index as it is.

@@ -87,7 +87,6 @@ class Attempt:
     Attributes:
         kind: What it does.
         operation: What the user asked for.
-        instant: Its instant.
         base_version: The version that it started from; None if there was no table.
         adds: Paths that it adds.
         removes: Paths that it removes.

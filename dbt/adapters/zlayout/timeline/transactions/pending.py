@@ -1,19 +1,20 @@
-"""Pending transactions: the state files beside the log, the heartbeat, and whether their writers are alive."""
+"""State files beside the log: pending transactions with their heartbeat, and pending plans."""
 
 from __future__ import annotations
 
 import re
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
+from typing import Any
 
-from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, ConfigError, CorruptError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, State
-from dbt.adapters.zlayout.timeline.files.instant import is_instant
+from dbt.adapters.zlayout.timeline.files.instant import is_instant, next_instant
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import TIMELINE_FOLDER
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer
@@ -27,6 +28,7 @@ _STATE_FILE = re.compile(r"(\d{17})\.([a-z]+)\.(requested|inflight|abandoned|sch
 _open_here: dict[object, tuple[str, str]] = {}
 _ended_here: deque[tuple[str, str]] = deque(maxlen=1000)
 _open_here_lock = threading.Lock()
+_WORDS = {Action.REPLACECOMMIT: "clustering", Action.COMPACTION: "compaction"}
 
 
 class Liveness(Enum):
@@ -82,8 +84,6 @@ class Pending:
     """A transaction that has state files.
 
     Attributes:
-        instant: Its instant.
-        action: Its action.
         paths: Its state files; the inflight file last, if it exists.
         modified_ms: The latest modification time of the files in the store.
     """
@@ -114,7 +114,6 @@ class StateFile:
         instant: Of the transaction.
         action: Of the transaction.
         state: Requested, inflight, abandoned or scheduled.
-        path: Of the file.
         modified_ms: Modification time of the file in the store.
     """
 
@@ -221,7 +220,6 @@ class Heartbeat:
     """A thread that rewrites the inflight file, so that other machines see that the writer is alive.
 
     Args:
-        timeline: The table's timeline.
         path: The inflight file.
         plan: Its content.
         every_seconds: The pause between two beats.
@@ -249,3 +247,83 @@ class Heartbeat:
                 if store.exists(self._path):
                     plan = replace(self._plan, heartbeat_ms=self._timeline.runtime.now_ms())
                     store.put(self._path, plan.to_json())
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A pending plan.
+
+    Attributes:
+        instant: The time at which it was made.
+        content: What is to be done.
+    """
+
+    instant: str
+    path: str
+    content: Mapping[str, Any]
+
+
+def schedule(
+    timeline: Timeline, action: Action, content: Mapping[str, Any], *, replaces: Sequence[Scheduled] = ()
+) -> Scheduled:
+    """Writes a pending plan.
+
+    Args:
+        action: The planned action; a clustering is a replacecommit.
+        content: What is to be done; a compaction has its ``operations``.
+        replaces: Older plans that it replaces, because it takes them into account.
+    """
+    store = timeline.store
+    taken = [timeline.snapshot().last_instant, *(file.instant for file in list_state_files(store))]
+    instant = max(taken)
+    while True:
+        instant = next_instant(instant, timeline.runtime.now_ms())
+        path = state_path(instant, action, State.SCHEDULED)
+        try:
+            store.create(path, to_json_bytes(dict(content)))
+            break
+        except AlreadyExistsError:
+            continue
+    withdraw_scheduled(store, replaces)
+    return Scheduled(instant, path, content)
+
+
+def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
+    """Returns all pending plans of an action, oldest first. A damaged plan has no content."""
+    found = []
+    for file in list_state_files(store):
+        if (file.action, file.state) == (action, State.SCHEDULED):
+            try:
+                content = from_json_bytes(store.read(file.path), file.path)
+            except FileMissingError:
+                continue  # another session has just executed it
+            except CorruptError:
+                content = {}
+            found.append(Scheduled(file.instant, file.path, content))
+    return sorted(found, key=lambda plan: plan.path)
+
+
+def plans_to_execute(store: Store, action: Action, instant: str | None, table: str) -> list[Scheduled]:
+    """Returns the pending plans of an action, or only the one of an instant.
+
+    Raises:
+        ConfigError: No pending plan has the instant.
+    """
+    pending = list_scheduled(store, action)
+    if instant is None:
+        return pending
+    chosen = [each for each in pending if each.instant == instant]
+    if not chosen:
+        listed = ", ".join(each.instant for each in pending) or "none"
+        raise ConfigError([f"plan: {instant!r} is not a pending {_WORDS[action]}; there are: {listed}"], table)
+    return chosen
+
+
+def unreadable_text(plan: Scheduled) -> str:
+    """Says what became of a plan in which nothing can be read."""
+    return f"plan {plan.instant} was deleted without being executed, because its file cannot be read; make a new plan"
+
+
+def withdraw_scheduled(store: Store, plans: Iterable[Scheduled]) -> None:
+    """Deletes plans that were executed or cannot be."""
+    store.delete(each.path for each in plans)

@@ -122,8 +122,6 @@ def is_committed(timeline: Timeline, instant: str, base_version: int | None, *, 
     """Returns whether an instant is in the log.
 
     Args:
-        timeline: The table's timeline.
-        instant: The instant.
         base_version: The version that its transaction started from, None if there was none or it is not known.
         fence: Whether its writer may still be about to commit: then a version is added that forbids it.
 

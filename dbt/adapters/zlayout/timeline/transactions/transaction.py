@@ -50,7 +50,6 @@ class Transaction:
 
     Attributes:
         instant: Its instant; every file that it writes carries it.
-        action: Its action.
         operation: What the user asked for.
         base: The snapshot that it started from, None for a table without versions.
         committed: The log entry, once there is one.

@@ -2,7 +2,9 @@
 {% macro zlayout_materialize(keeps_rows) %}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
-  {%- set adds = keeps_rows and not should_full_refresh() and existing_relation is not none and existing_relation.is_table -%}
+  {#- `dbt retry` keeps --full-refresh, and runs only the failed batches of a model if others succeeded: the table holds these. -#}
+  {%- set replaces = should_full_refresh() and not config.model.previous_batch_results -%}
+  {%- set adds = keeps_rows and not replaces and existing_relation is not none and existing_relation.is_table -%}
 
   {% do adapter.check_model(model) %}
   {{ zlayout_run_hooks(pre_hooks | sort(attribute='transaction')) }}

@@ -21,7 +21,8 @@ _KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Down": ("ArrowDow
 
 def chromium() -> str | None:
     """The path of the browser, if one is installed."""
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    names = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 class Browser:
@@ -70,7 +71,7 @@ class Browser:
         os.close(self._in)
         self._home.cleanup()
 
-    def open(self, page: Path, *, dark: bool = False, fragment: str = "") -> None:
+    def open(self, page: Path, *, dark: bool = False, fragment: str = "", width: int = 1280) -> None:
         """Opens a page in place of the one before."""
         if self._target is not None:
             self._send("Target.closeTarget", {"targetId": self._target}, session=None)
@@ -81,7 +82,7 @@ class Browser:
             self._send(f"{domain}.enable")
         self._events.clear()
         self.colours(dark=dark)
-        size = {"width": 1280, "height": 1600, "deviceScaleFactor": 1, "mobile": False}
+        size = {"width": width, "height": 1600, "deviceScaleFactor": 1, "mobile": False}
         self._send("Emulation.setDeviceMetricsOverride", size)
         self._send("Page.navigate", {"url": page.as_uri() + fragment})
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")

@@ -18,6 +18,6 @@ def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     program = chromium()
     if program is None:
-        pytest.skip("Chromium is not installed (on Debian: apt-get install chromium): nobody looks at the page")
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium-headless-shell)")
     with Browser(program) as opened:
         yield opened

@@ -10,16 +10,19 @@ from pathlib import Path
 import pytest
 from made_tables import MadeTable, grid, scattered
 
-from dbt.adapters.zlayout.adapter.reports.page import layout_page, vega
+from dbt.adapters.zlayout.adapter.reports.page import layout_page
 from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     Section,
     Unreadable,
     most_files,
+    report_json,
     report_page,
+    report_text,
     report_values,
+    vega_script,
     worst_first,
+    write_whole,
 )
-from dbt.adapters.zlayout.adapter.reports.page.report_text import report_json, report_text, write_whole
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.layout.table_verdict import unreadable
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -179,4 +182,4 @@ def test_maps_of_many_tables_share_the_space():
 def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'dbt-zlayout\[report\]'"):
-        vega.vega_script.__wrapped__()
+        vega_script.__wrapped__()

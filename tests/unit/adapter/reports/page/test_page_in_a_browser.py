@@ -161,6 +161,15 @@ def test_conditions_are_a_heat_map_and_colour_the_files(tmp_path, browser):
     drawn(browser)
 
 
+def test_a_narrow_window_keeps_sentences_readable_and_scrolls_tables_alone(tmp_path, browser):
+    browser.open(page_of(tmp_path, well_laid_out(tmp_path / "orders").report()), width=400)
+    drawn(browser)
+    assert browser.run("document.documentElement.scrollWidth") <= 400
+    assert browser.run("document.querySelector('td:nth-child(3)').getBoundingClientRect().width") >= 150
+    # Each name of a choice stands beside its menu.
+    assert browser.run("[...document.querySelectorAll('.choices label')].every((each) => each.offsetHeight < 40)")
+
+
 def test_a_project_without_tables_says_what_to_do(tmp_path, browser):
     path = page_of(tmp_path)
     browser.open(path)

@@ -1,10 +1,14 @@
-"""Writes a layout report: what `TableReport` says of tables, worst first, as HTML or as plain values for JSON."""
+"""The layout report: what `TableReport` says about tables, worst first, as HTML, as lines of text, and as JSON."""
 
 from __future__ import annotations
 
 import datetime as dt
+import functools
+import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +17,8 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from dbt.adapters.zlayout.adapter.reports.page.vega import vega_script
+from dbt.adapters.zlayout.adapter.reports import json_text
+from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.layout.file_map import FileMap
 from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.table_verdict import Level, Problem, TableVerdict
@@ -27,6 +32,7 @@ _MOST_BINS = 60
 _LISTED_FILES, _LISTED_VERSIONS = 10, 20
 _LONGEST_PATH, _LONGEST_PREDICATE = 90, 200
 _SIGNS = {Level.GOOD: "✓", Level.FAIR: "△", Level.POOR: "✗", Level.BROKEN: "!"}
+_MOST_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,6 @@ class Unreadable:
     """A table that could not be opened.
 
     Attributes:
-        name: The table.
         verdict: The verdict, which says why.
     """
 
@@ -44,7 +49,7 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class Section:
-    """What another operation says of the project, shown above the tables. Without lines, nothing is shown.
+    """What another operation says about the project, shown above the tables. Without lines, nothing is shown.
 
     Attributes:
         title: The heading.
@@ -81,7 +86,7 @@ def report_page(
     """Returns the report as one HTML file that needs no network.
 
     Args:
-        title: Of what this is the report, such as the name of a dbt project.
+        title: The subject of the report, such as the name of a dbt project.
         tables: The tables, in any order.
         now: When the report was made, in UTC.
         sections: What other operations say.
@@ -407,3 +412,60 @@ def _time(time_ms: int) -> str:
 
 def _instant(digits: str) -> str:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]} {digits[8:10]}:{digits[10:12]} UTC"
+
+
+@functools.cache
+def vega_script() -> str:
+    """Returns the script, about 0.9 MB, so that it cannot end an HTML script element early.
+
+    The library takes seconds to put it together, so a process does it once.
+
+    Raises:
+        UnsupportedError: The library is not installed.
+    """
+    try:
+        import vl_convert  # noqa: PLC0415 # optional
+    except ImportError as error:
+        raise UnsupportedError(
+            f"the report draws its plots with Vega, which is not installed ({error}); run "
+            "pip install 'dbt-zlayout[report]', or ask for json"
+        ) from error
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def report_text(tables: Sequence[TableReport | Unreadable], path: str, size_bytes: int) -> str:
+    """Returns where the report is, and the verdict on each table, worst first."""
+    lines = [f"{path}: the report of {counted(len(tables), 'table')}, {size_text(size_bytes)}"]
+    lines += [f"  {each.name}  {each.verdict.sentence}" for each in tables[:_MOST_LINES]]
+    if len(tables) > _MOST_LINES:
+        lines.append(f"  … and {counted(len(tables) - _MOST_LINES, 'more table')}")
+    return "\n".join(lines)
+
+
+def report_json(tables: Sequence[TableReport | Unreadable], path: str | None) -> str:
+    """Returns the report as JSON, and where its page is."""
+    return json_text({"path": path, "tables": report_values(tables)})
+
+
+def write_whole(path: Path, text: str) -> int:
+    """Writes a file in one step: a reader sees the old file or the new one. Returns its size in bytes.
+
+    Raises:
+        ConfigError: The file cannot be written.
+    """
+    content = text.encode()
+    scratch = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(scratch).chmod(0o644)
+        Path(scratch).replace(path)
+    except OSError as error:
+        if scratch is not None:
+            with suppress(OSError):
+                Path(scratch).unlink()
+        raise ConfigError([f"path: {path} cannot be written ({error.strerror or error}); give another file"]) from error
+    return len(content)

@@ -1,0 +1,165 @@
+"""Settings of a table besides keys and indexes that a workload would choose otherwise, with what it reads then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.quantities import counted, size_text
+
+SMALLEST_FILE = 8 << 20
+"""Files below this size are not advised: opening them costs more than reading them."""
+MANY_FILES = 1_000
+"""Files that a query opens on average beyond which fewer and larger ones are worth reading more."""
+_TIMES = 4
+_FEW_GROUPS, _USUAL_GROUPS = 2, 8
+_SPARE_COLUMNS = 16
+_MOST_NAMES = 5
+
+SharesOf = Callable[[int], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class SettingAdvice:
+    """A setting that the workload would choose otherwise.
+
+    Attributes:
+        setting: The key: 'target_file_size', 'row_group_rows', 'stats_columns' or 'stats_expressions'.
+        now: Its value now, as text.
+        then: Its advised value; names to add to a list begin with '+'. None to leave the key out.
+        opened_now: Share of rows that a query of the workload reads now on average, 0 … 1; None if it does not matter.
+        opened_then: The same with the advised value; None if it cannot be foreseen.
+        why: The advice in a sentence.
+    """
+
+    setting: str
+    now: str
+    then: str | None
+    opened_now: float | None
+    opened_then: float | None
+    why: str
+
+
+@dataclass(frozen=True)
+class PresentSettings:
+    """Settings of a table that advice looks at besides keys and indexes.
+
+    Attributes:
+        row_group_rows: Rows of a row group; None for the usual number of groups.
+        stats_columns: The number or the list of columns with statistics, as text.
+        tracked: The columns with statistics.
+        expressions: Expressions that conditions of the workload need statistics of, with the share of the workload that
+            has such a condition.
+    """
+
+    row_group_rows: int | None = None
+    stats_columns: str = ""
+    tracked: tuple[ColumnPath, ...] | None = None
+    expressions: Mapping[str, float] | None = None
+
+
+def file_size(
+    target: int, size_bytes: int, most_files: int, shares_of_files: SharesOf, opened: float, min_gain: float
+) -> Iterator[SettingAdvice]:
+    """Yields a target size of files with which a workload reads less, or opens fewer files.
+
+    Args:
+        target: The target size of a file.
+        size_bytes: Size of the table.
+        most_files: The most files that the sample can stand for. A table that makes more is never advised smaller ones.
+        shares_of_files: Returns what the workload opens of a table with so many files, for each seed.
+        opened: Share of rows that a query opens now.
+        min_gain: What a change must save for every seed; larger files may cost as much.
+    """
+    files, smaller = max(1, round(size_bytes / target)), target // _TIMES
+    opened_files = opened * files
+    if smaller >= SMALLEST_FILE and size_bytes > smaller and files * _TIMES <= most_files:
+        now, then = shares_of_files(files), shares_of_files(max(1, round(size_bytes / smaller)))
+        if all(old > 0 and 1 - new / old >= min_gain for old, new in zip(now, then, strict=True)):
+            before, after = mean(now), mean(then)
+            why = (
+                f"files of {size_text(smaller)} instead of {size_text(target)}: a query opens {before:.1%} of the rows "
+                f"in a fresh layout, then {after:.1%}"
+            )
+            yield SettingAdvice("target_file_size", str(target), str(smaller), round(before, 4), round(after, 4), why)
+    elif opened_files > MANY_FILES:
+        # With fewer files than the table has, larger ones cost more than they would cost it.
+        base = min(files, most_files // _TIMES)
+        now, then = shares_of_files(base), shares_of_files(max(1, base // _TIMES))
+        if all(new <= old * (1 + min_gain) for old, new in zip(now, then, strict=True)):
+            after, larger = opened * max(1.0, mean(then) / max(1e-9, mean(now))), target * _TIMES
+            why = (
+                f"files of {size_text(larger)} instead of {size_text(target)}: a query opens "
+                f"{counted(round(opened_files), 'file')} on average, then {round(after * files / _TIMES):,}, and reads "
+                "hardly more"
+            )
+            yield SettingAdvice("target_file_size", str(target), str(larger), round(opened, 4), round(after, 4), why)
+
+
+def row_groups(
+    row_group_rows: int | None, rows_per_file: float, files: int, shares_of_files: SharesOf, min_gain: float
+) -> Iterator[SettingAdvice]:
+    """Yields the advice to leave ``row_group_rows`` out if Parquet then skips more inside of files.
+
+    Args:
+        row_group_rows: The setting; None if it is left out already.
+        rows_per_file: Rows of a file.
+        files: Files of the table.
+        shares_of_files: As for `file_size`. Row groups are cut as files are.
+        min_gain: As for `file_size`.
+    """
+    if row_group_rows is None or (groups := max(1.0, rows_per_file / row_group_rows)) > _FEW_GROUPS:
+        return
+    now, then = shares_of_files(round(files * groups)), shares_of_files(files * _USUAL_GROUPS)
+    if all(old > 0 and 1 - new / old >= min_gain for old, new in zip(now, then, strict=True)):
+        before, after = mean(now), mean(then)
+        why = (
+            f"leave row_group_rows out: with {counted(round(groups), 'row group')} in a file, a query reads "
+            f"{before:.1%} of the rows, with the usual {_USUAL_GROUPS} then {after:.1%}"
+        )
+        yield SettingAdvice("row_group_rows", str(row_group_rows), None, round(before, 4), round(after, 4), why)
+
+
+def missing_statistics(
+    now: str, missing: Sequence[ColumnPath], opened: float, then: float, min_gain: float
+) -> Iterator[SettingAdvice]:
+    """Yields the columns without statistics that conditions need.
+
+    Args:
+        now: ``stats_columns``, as text.
+        missing: Columns that conditions compare and that have no statistics.
+        opened: Share of rows that a query opens without their statistics.
+        then: The same with them.
+        min_gain: What they must save.
+    """
+    if missing and opened > 0 and 1 - then / opened >= min_gain:
+        names = ", ".join(map(format_column_path, missing))
+        why = f"add {names} to stats_columns: a query opens {opened:.1%} of the rows without, then {then:.1%}"
+        yield SettingAdvice("stats_columns", now, f"+ {names}", round(opened, 4), round(then, 4), why)
+
+
+def spare_statistics(now: str, tracked: Sequence[ColumnPath], used: set[ColumnPath]) -> Iterator[SettingAdvice]:
+    """Yields the columns with statistics that the workload does not use, if they are many."""
+    spare = [path for path in tracked if path not in used]
+    if len(spare) <= _SPARE_COLUMNS:
+        return
+    wanted = ", ".join(format_column_path(path) for path in tracked if path in used)
+    names = ", ".join(map(format_column_path, spare[:_MOST_NAMES]))
+    why = (
+        f"no condition uses the statistics of {len(spare)} of {len(tracked)} columns ({names} …): stats_columns: "
+        f"[{wanted}] makes the index smaller"
+    )
+    yield SettingAdvice("stats_columns", now, f"[{wanted}]", None, None, why)
+
+
+def missing_expressions(expressions: Mapping[str, float]) -> Iterator[SettingAdvice]:
+    """Yields the expressions whose statistics would let conditions skip files, those that are asked most first."""
+    for expression, share in sorted(expressions.items(), key=lambda each: (-each[1], each[0])):
+        why = (
+            f"conditions on {expression} skip nothing, in {share:.0%} of the workload; with stats_expressions: "
+            f'["{expression}"] they skip the files where its results lie elsewhere'
+        )
+        yield SettingAdvice("stats_expressions", "", f"+ {expression}", None, None, why)
