@@ -298,9 +298,11 @@ def test_settings_of_writers_that_overtake_each_other_are_all_kept(spark, monkey
     table = ZTable.write(spark, name, frame)
     assert table.snapshot().layout["bloom"] == [["s", "k"], ["id"]]
     in_the_meantime(monkeypatch, optional_indexes, "optional_of_files", rebuild)
-    assert table.build_index(bloom=["n"]).bloom == ("id",)
+    with pytest.raises(ConfigError, match="bloom: column 'n' is a partition column"):
+        table.build_index(bloom=["n"])
     now = ZTable.for_name(spark, name).snapshot()
     assert (now.partition_by, now.layout["zorder"], now.layout["publish"]) == (("n",), [["id"]], ["delta"])
+    assert now.layout["bloom"] == [["id"]]
     assert spark.table(name).count() == 100
 
 

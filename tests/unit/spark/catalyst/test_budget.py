@@ -179,6 +179,8 @@ def test_the_limit_of_seconds_holds_for_all_conditions_together(why_not: Any, mo
         return now[0]
 
     monkeypatch.setattr(time, "thread_time", clock)
+    assert why_not(*conditions, seconds=0.5) == []  # few nodes
+    monkeypatch.setattr(tree, "_FEW_NODES", 0)
     assert why_not(*conditions, seconds=5) == []
     assert why_not(*conditions, seconds=0.5) == ["reading it takes more than 0.5 s"] * 2
 
@@ -191,12 +193,15 @@ def test_the_default_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     now[0] += 0.5
     budget.check_time()
     now[0] += 0.001
+    budget.spend(200)
+    budget.check_time()
+    budget.spend(1)
     with pytest.raises(OverBudgetError, match=r"reading it takes more than 0\.5 s"):
         budget.check_time()
     for _ in range(1_000):
         budget.call()
     with pytest.raises(tree.NotUnderstoodError, match="more than 1,000 calls"):
         budget.call()
-    budget.spend(50_000)
+    budget.spend(49_799)
     with pytest.raises(OverBudgetError, match="more than 50,000 parts"):
         budget.spend(1)
