@@ -44,6 +44,9 @@ SMALL_SHARES = 3 * SHARES
 _LINES_OF_A_FAILURE = 25
 _COUNTED = ("tests", "failures", "errors", "skipped")
 
+# CI is cut off at 90 minutes: a test that hangs ends there with the stacks of all threads, and the other checks go on.
+_LONGEST_TEST = ("-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=true")
+
 # Short queries, thousands of them: Java's second compiler and its parallel collector cost more than they win back.
 # With that one compiler alone Java keeps 48 MB of compiled code. Spark's is more: what was compiled is dropped and
 # compiled again, over and over.
@@ -223,6 +226,8 @@ class Checks:
     def _pytest(self, path: str, report: str, *options: str, python: str = PYTHON, **environment: str) -> Command:
         """Tests in a process of their own, as Spark has one session a process."""
         arguments = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=5"]
+        if "CI" in os.environ:
+            arguments += _LONGEST_TEST
         environment = {"PYSPARK_PYTHON": python, **environment}
         if path.startswith("integration/"):
             # Spark and dbt warn of themselves; only the unit tests take warnings for errors.

@@ -27,6 +27,7 @@ LAYER_OF_FOLDER = {
 # All other modules lie in folders. dbt looks for `impl` and `plugin` at the top; the last two have no layer.
 AT_THE_TOP = {
     "errors": CORE,
+    "lazy": CORE,
     "quantities": CORE,
     "impl": ADAPTER,
     "plugin": ADAPTER,

@@ -11,6 +11,9 @@ from typing import Any
 from row_writers import Outcome, Process, Work, running
 from simulated_store import Effect, Killed, Script
 
+# A step computes and never waits for another writer; the longest take milliseconds.
+_LONGEST_STEP_SECONDS = 60
+
 
 class _Run:
     """One run of a writer's code, which goes through known results and then waits at each effect."""
@@ -25,13 +28,13 @@ class _Run:
         self._killed = False
         self._thread = threading.Thread(target=self._run, args=(work, process), daemon=True)
         self._thread.start()
-        self._waits.acquire()
+        self._wait_for_effect()
 
     def release(self, result: Any) -> None:
         """Give the result of the effect that it waits at, and let it come to the next one."""
         self._result = result
         self._released.release()
-        self._waits.acquire()
+        self._wait_for_effect()
 
     def kill(self) -> None:
         """End the thread; nothing that its code does on the way out has an effect."""
@@ -44,6 +47,10 @@ class _Run:
             self.outcome = work.run(process, self.script)
             self.effect = None
         self._waits.release()
+
+    def _wait_for_effect(self) -> None:
+        came = self._waits.acquire(timeout=_LONGEST_STEP_SECONDS)
+        assert came, f"a writer waits for what another one holds; its last effect was {self.effect}"
 
     def _wait(self, effect: Effect) -> Any:
         if not self._killed:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError
+from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.store.protocol import StoredFile, StoredFiles
 from dbt.adapters.zlayout.timeline.files.naming import CLEAN_FOLDER
 

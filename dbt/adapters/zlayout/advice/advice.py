@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from statistics import mean
 from typing import Any, Literal
 
@@ -36,6 +35,7 @@ from dbt.adapters.zlayout.advice.settings import (
 from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.curve.asked import Asked
+from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of, leaves
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.quantities import counted, size_text

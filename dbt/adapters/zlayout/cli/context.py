@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dbt.adapters.zlayout.lazy import cached_property
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -37,14 +39,14 @@ class Context:
     profile: Mapping[str, Any]
     scratch: ExitStack = field(default_factory=ExitStack)
 
-    @functools.cached_property
+    @cached_property
     def nodes(self) -> dict[str, dict[str, Any]]:
         """The models of the manifest; none without a manifest."""
         from dbt.adapters.zlayout.cli.manifest import read_manifest
 
         return {} if self.manifest is None else read_manifest(self.manifest)
 
-    @functools.cached_property
+    @cached_property
     def every_node(self) -> dict[str, dict[str, Any]]:
         """All nodes of the manifest, tests, analyses and exposures too; none without a manifest."""
         from dbt.adapters.zlayout.cli.manifest import read_nodes

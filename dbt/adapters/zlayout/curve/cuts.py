@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dbt.adapters.zlayout.curve.asked import AskedRanks, Floats
+from dbt.adapters.zlayout.lazy import cached_property
 
 Ranks = Sequence[npt.NDArray[Any]]
 

@@ -9,7 +9,6 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from dbt.adapters.zlayout.curve.orders import (
 )
 from dbt.adapters.zlayout.curve.quantiles import Boundaries
 from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 Keys = Sequence[pa.Array | pa.ChunkedArray]

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -19,6 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.jvm.hadoop_store import serve_hadoop_stores

@@ -14,12 +14,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 
+from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.schema.types import arrow_type, type_word
 

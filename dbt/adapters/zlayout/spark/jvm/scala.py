@@ -8,7 +8,7 @@ method, or a composition of methods, into the function that maps the stream.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.java_gateway import JavaPackage
+
+from dbt.adapters.zlayout.lazy import cached_property
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

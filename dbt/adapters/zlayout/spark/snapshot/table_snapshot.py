@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from urllib.parse import unquote
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.index.slice_cache import SHARED, SHARED_FILTERS, SHARED_LOOKUPS
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
+from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import Expr
 from dbt.adapters.zlayout.pruning.scan import (
     STAGES,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, unescaped
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file

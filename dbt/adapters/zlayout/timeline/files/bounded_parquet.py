@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.lazy import cached_property
 
 # Memory that a file may take. Every such file has paths of data files, which compress by less than a factor of 100.
 _MOST_BYTES = 64 << 20
