@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, functions
@@ -26,10 +25,6 @@ from dbt.adapters.zlayout.spark.write.incoming_rows import RANK, first_of, has_d
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 from dbt.adapters.zlayout.timeline.transactions.change import KeyConflictCheck
-
-if TYPE_CHECKING:
-    pass
-
 
 # Assumed size of a record while the table has no files to measure it from.
 _UNKNOWN_RECORD_BYTES = 256
