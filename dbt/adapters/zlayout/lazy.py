@@ -17,11 +17,10 @@ else:
         """
 
         def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-            """Returns the value, and computes it where the object has none yet."""
+            """Returns the value. Two threads may compute it at once; both get that of the first."""
             if instance is None:
                 return self
-            value = instance.__dict__[self.attrname] = self.func(instance)
-            return value
+            return instance.__dict__.setdefault(self.attrname, self.func(instance))
 
 
 __all__ = ["cached_property"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
-from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
+from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path, split_column_list
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS
 from dbt.adapters.zlayout.config.schema_check import check_against_schema
 from dbt.adapters.zlayout.config.settings import OWN_KEYS
@@ -51,6 +51,23 @@ def test_none_means_the_default_for_every_key() -> None:
 )
 def test_columns_are_a_list_or_a_comma_string_with_backquotes_for_dots(spelled: object, paths: object) -> None:
     assert parse_table_config({"zorder": spelled}).clustering.columns == paths
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a, sha2(lower(concat(a, b)), 256), c", ["a", "sha2(lower(concat(a, b)), 256)", "c"]),
+        ("concat(a, ')', b), c", ["concat(a, ')', b)", "c"]),
+        ("concat(a, 'it\\'s, so'), c", ["concat(a, 'it\\'s, so')", "c"]),
+        ("`a)`, b", ["`a)`", "b"]),
+        ("it's, b", ["it's", "b"]),
+        ("a), b", ["a)", "b"]),
+        ("a,, b,", ["a", "b"]),
+        ("", []),
+    ],
+)
+def test_a_comma_between_columns_ends_one(text: str, parts: list[str]) -> None:
+    assert split_column_list(text) == parts
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs",)), min_size=1), min_size=1, max_size=3))

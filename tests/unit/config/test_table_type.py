@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+import yaml
 
 from dbt.adapters.zlayout.config import check_against_schema, parse_table_config
+from dbt.adapters.zlayout.config.clustering import parse_reclustering
 from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
@@ -82,6 +84,12 @@ def test_what_is_wrong_is_said_with_the_value(settings, problem):
     with pytest.raises(ConfigError) as raised:
         parse_table_config(settings)
     assert [each for each in raised.value.problems if each.startswith(problem)]
+
+
+def test_the_word_off_needs_no_quotes_in_yaml():
+    (value,) = yaml.safe_load("compaction: off").values()
+    assert parse_table_config({**MERGING, "compaction": value}).table_type.compaction == "off"
+    assert parse_reclustering({"clustering": value}, []).mode == "off"
 
 
 @pytest.mark.parametrize("key", TABLE_TYPE_KEYS[1:])

@@ -198,8 +198,6 @@ def test_a_command_survives_shell_and_yaml_with_any_name(table):
     assert shlex.split(Remedy("cluster", table).zlayout_command()) == ["zlayout", "cluster", table]
 
 
-def test_an_operation_that_the_command_line_lacks_is_one_of_dbt():
-    assert (
-        Remedy("refresh_index", "s.t").zlayout_command()
-        == "dbt run-operation zlayout_refresh_index --args '{model: s.t}'"
-    )
+def test_the_command_line_has_a_shorter_name_for_a_refresh():
+    remedy = Remedy("refresh_index", "s.t", {"take_orphans": True})
+    assert remedy.zlayout_command() == "zlayout refresh s.t --take-orphans"

@@ -34,7 +34,7 @@ def info(context: Context, table: str, columns: str | None, verbose: bool, as_js
     from dbt.adapters.zlayout.adapter.operations.diagnostics import information_report
 
     session, name = context.open(table)
-    click.echo(information_report(session, name, columns, as_json, verbose))
+    click.echo(information_report(session, name, columns, as_json, verbose, with_dbt=False))
 
 
 @command(zlayout)

@@ -14,6 +14,7 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.]+)")
 _EXPRESSION = re.compile(r"[()|+*/'\"\s]")
 _SURELY_EXPRESSION = re.compile(r"[()|+*/'\"]")
 _BACKQUOTED = re.compile(r"`(?:[^`]|``)*`")
+_TOKEN = re.compile(r"""`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|.""", re.DOTALL)
 _JOINED = re.compile(r"(?:`(?:[^`]|``)*`|[^+])+")
 
 ColumnSet = tuple[ColumnPath, ...]
@@ -72,12 +73,19 @@ def folded_path(path: ColumnPath) -> ColumnPath:
 
 
 def split_column_list(text: str) -> list[str]:
-    """Splits a comma-separated list of columns; commas inside backquotes and parentheses belong to the name.
+    """Splits a comma-separated list of columns; commas inside quotation marks and parentheses belong to the name.
 
-    >>> split_column_list("a, `b,c`.d, left(e, 3)")
-    ['a', '`b,c`.d', 'left(e, 3)']
+    >>> split_column_list("a, `b,c`.d, left(concat(e, ')'), 3)")
+    ['a', '`b,c`.d', "left(concat(e, ')'), 3)"]
     """
-    return [part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|\((?:[^()]|\([^()]*\))*\)|[^,])+", text)]
+    parts, depth = [""], 0
+    for token in _TOKEN.findall(text):
+        depth += (token == "(") - (token == ")")
+        if token == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return [part.strip() for part in parts if part]
 
 
 def parse_column_list(

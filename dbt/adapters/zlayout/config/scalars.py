@@ -106,10 +106,10 @@ def parse_size(key: str, value: object, problems: list[str]) -> int | None:
 
 
 def one_of(*allowed: str) -> Parser[str]:
-    """Returns a parser of words, in any case."""
+    """Returns a parser of words, in any case. YAML reads `off` as false."""
 
     def parse(key: str, value: object, problems: list[str]) -> str | None:
-        word = value.strip().lower() if isinstance(value, str) else ""
+        word = value.strip().lower() if isinstance(value, str) else "off" if value is False else ""
         if word in allowed:
             return word
         problems.append(f"{key}: {value!r} is not one of {', '.join(allowed)}")

@@ -25,8 +25,6 @@ _SOME_LOGS, _MANY_LOGS = 0.1, 0.5
 _MOST_KEYS = 2
 # What YAML reads as text without quotes: it has a dot or a slash, and begins as no number does.
 _PLAIN = re.compile(r"(?=.*[./])[A-Za-z_/][A-Za-z0-9_./-]*")
-# What `zlayout` has a command for.
-_ON_COMMAND_LINE = frozenset({"advise", "cluster", "compact", "clean", "publish", "verify"})
 
 
 class Level(IntEnum):
@@ -68,15 +66,14 @@ class Remedy:
         return f"dbt run-operation zlayout_{self.operation} --args {shlex.quote(f'{{model: {model}{more}}}')}"
 
     def zlayout_command(self) -> str:
-        """Returns the command of ``zlayout``, quoted for a shell; the run-operation if there is no such command.
+        """Returns the command of ``zlayout``, quoted for a shell.
 
         >>> Remedy("cluster", "/lake/orders", {"execute": True}).zlayout_command()
         'zlayout cluster /lake/orders --execute'
         """
-        if self.operation not in _ON_COMMAND_LINE:
-            return self.dbt_command()
+        command = self.operation.removesuffix("_index")
         flags = [f"--{name.replace('_', '-')}" for name, value in self.arguments.items() if value]
-        return shlex.join(["zlayout", self.operation, self.table, *flags])
+        return shlex.join(["zlayout", command, self.table, *flags])
 
 
 @dataclass(frozen=True)

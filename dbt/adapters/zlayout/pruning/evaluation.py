@@ -62,8 +62,6 @@ from dbt.adapters.zlayout.pruning.statistics.validation import (
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, all_of, any_of, either_of
 
 MOST_IN_FILE = 62
-
-
 """The most values between the bounds of a file: the days of two months."""
 _MOST_VALUES = 5_000
 

@@ -9,6 +9,7 @@ from dbt.adapters.zlayout.index.bloom.split_block import held_by
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.files.parquet_file import (
     _WRITES_FILTERS,
+    Encodings,
     FloatFacts,
     ParquetFile,
     ParquetSettings,
@@ -98,6 +99,34 @@ def test_a_discarded_file_is_gone(tmp_path):
     file = ParquetFile(tmp_path / "x.parquet", SCHEMA, SETTINGS, [], SpecialFloats(), 3)
     file.discard()
     assert list(tmp_path.iterdir()) == []
+
+
+SHARED = pa.schema([("a.b", pa.float64()), ("a", pa.struct([("b", pa.string())]))])
+
+
+@pytest.mark.parametrize("floats", [[1.0, math.nan], [1.0, -0.0]], ids=["nan", "negative zero"])
+def test_a_column_beside_a_field_of_the_same_name_gets_nothing_that_floats_must_not_have(tmp_path, floats):
+    rows = pa.table({"a.b": floats, "a": [{"b": "x"}, {"b": "y"}]}, schema=SHARED)
+    special = SpecialFloats.of(rows, float_paths(SHARED))
+    filtered = [TrackedColumn(("a", "b"), pa.string())]
+    file = ParquetFile(tmp_path / "x.parquet", SHARED, SETTINGS, [], special, 2, filtered=filtered)
+    file.write_row_group(rows)
+    number = file.close().metadata.row_group(0).column(0)
+    assert number.path_in_schema == "a.b"
+    assert number.is_stats_set is not bool(special.nan)
+    assert number.has_dictionary_page is not bool(special.negative_zero)
+    assert getattr(number, "bloom_filter_offset", None) is None
+    assert pq.read_table(tmp_path / "x.parquet")["a"].to_pylist() == [{"b": "x"}, {"b": "y"}]
+
+
+def test_an_encoding_chosen_for_a_column_does_not_reach_a_field_of_the_same_name(tmp_path):
+    schema = pa.schema([("a.b", pa.int64()), ("a", pa.struct([("b", pa.string())]))])
+    rows = pa.table({"a.b": [1, 2], "a": [{"b": "x"}, {"b": "y"}]}, schema=schema)
+    chosen = Encodings({"a.b": "DELTA_BINARY_PACKED"})
+    file = ParquetFile(tmp_path / "x.parquet", schema, SETTINGS, [], SpecialFloats(), 2, chosen)
+    file.write_row_group(rows)
+    file.close()
+    assert pq.read_table(tmp_path / "x.parquet").to_pylist() == rows.to_pylist()
 
 
 @pytest.mark.skipif(not _WRITES_FILTERS, reason="Arrow writes Parquet's Bloom filters since release 26")

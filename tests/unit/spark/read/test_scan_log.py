@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -125,6 +126,16 @@ def test_conditions_are_text_that_spark_reads(predicate: Expr, text: str, shape:
     assert (condition_text(predicate), shape_of(predicate)) == (text, shape)
 
 
+def test_a_list_of_long_texts_becomes_one_range_that_a_line_can_hold(tmp_path: Path) -> None:
+    texts = [f"https://example.org/{'x' * 150}/{number}" for number in range(40)]
+    text = condition_text(In(NAME, pa.array(texts)))
+    least, greatest = min(texts), max(texts)
+    assert text.strip("()") == f"name >= '{least}' AND name <= '{greatest}'"
+    log = ScanLog(tmp_path)
+    log.add(replace(SCAN, where=text))
+    assert [each.where for each in read_scans(tmp_path)] == [text]
+
+
 def test_settings_of_the_session_start_and_end_the_log(tmp_path: Path) -> None:
     start_for_session({}, tmp_path)
     log = active_log()
@@ -134,8 +145,11 @@ def test_settings_of_the_session_start_and_end_the_log(tmp_path: Path) -> None:
     assert active_log() is log
     start_for_session({"spark.zlayout.scanLogConstants": "False"}, tmp_path)
     assert active_log() is not log
-    start_for_session({"spark.zlayout.scanLog": "off"}, tmp_path)
-    assert active_log() is None
+    # A profile's YAML makes false of `off`.
+    for off in ("off", "false"):
+        start_for_session({}, tmp_path)
+        start_for_session({"spark.zlayout.scanLog": off}, tmp_path)
+        assert active_log() is None
     start_for_session({"spark.zlayout.scanLog": str(tmp_path / "x")}, None)
     assert active_log() is not None
     with pytest.raises(ConfigError, match=r"scanLogConstants: 'perhaps' is not true or false"):

@@ -59,7 +59,13 @@ def explain_report(
 
 
 def information_report(
-    session: SparkSession, table: str, columns: Columns, as_json: bool, verbose: bool = False
+    session: SparkSession,
+    table: str,
+    columns: Columns,
+    as_json: bool,
+    verbose: bool = False,
+    *,
+    with_dbt: bool = True,
 ) -> str:
     """Gives the verdict on a table, its state, and its layout for some columns."""
     opened = opened_table(session, table)
@@ -71,6 +77,7 @@ def information_report(
         verdict_of(TableFigures.of_information(information), of_keys),
         as_json=as_json,
         verbose=verbose,
+        with_dbt=with_dbt,
     )
 
 

@@ -11,6 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.zlayout.adapter.node_lookup import (
     Nodes,
+    config_of_table,
     is_path,
     opened_table,
     table_of,
@@ -39,7 +40,7 @@ def refresh_index(
     session: SparkSession, relation: ZlayoutRelation | str, take_orphans: bool, drop_missing: bool
 ) -> dict[str, Any]:
     """Refreshes the index of a table for a hook, and logs what was done."""
-    table, done = _refreshed(session, name_of(relation), take_orphans, drop_missing)
+    table, done = _refreshed(session, name_of(relation), take_orphans, drop_missing, {})
     _LOG.info(indexes.refresh_line(table, done))
     return vars(done)
 
@@ -52,8 +53,7 @@ def adopt_report(session: SparkSession, name: str, config: Mapping[str, Any], ma
     """
     if is_path(name):
         raise ConfigError(["only a table of the catalog can be adopted; give schema.table, not a folder"], name)
-    settings = settings_among(_ADOPTED_WITH, config)
-    return indexes.adopted_report(ZTable.adopt(session, name, managed=manage, **settings), as_json=as_json)
+    return indexes.adopted_report(_adopted(session, name, config, managed=manage), as_json=as_json)
 
 
 def refresh_report(
@@ -70,7 +70,7 @@ def refresh_report(
         names = [table_of(model, nodes)]
     else:
         names = [table.name for table in _indexed(session, nodes, sources)]
-    done = dict(_refreshed(session, name, take_orphans, drop_missing) for name in names)
+    done = dict(_refreshed(session, name, take_orphans, drop_missing, config_of_table(name, nodes)) for name in names)
     return indexes.refresh_report(done, as_json=as_json)
 
 
@@ -112,14 +112,20 @@ def verified(tables: Sequence[ZTable], data: bool) -> dict[str, list[dict[str, A
     return {table.name: table.verify(data).to_pylist() for table in tables}
 
 
-def _refreshed(session: SparkSession, name: str, take_orphans: bool, drop_missing: bool) -> tuple[str, Refreshed]:
+def _adopted(session: SparkSession, name: str, config: Mapping[str, Any], *, managed: bool) -> ZTable:
+    return ZTable.adopt(session, name, managed=managed, **settings_among(_ADOPTED_WITH, config))
+
+
+def _refreshed(
+    session: SparkSession, name: str, take_orphans: bool, drop_missing: bool, config: Mapping[str, Any]
+) -> tuple[str, Refreshed]:
     try:
         table = opened_table(session, name)
     except TableNotFoundError:
         if is_path(name):
             raise
         # A Parquet table gets an index. For anything else `adopt` raises an error that says why it cannot.
-        table = ZTable.adopt(session, name)
+        table = _adopted(session, name, config, managed=False)
         return table.name, Refreshed(table.version, files_added=len(table.snapshot().files))
     return table.name, table.refresh_index(take_orphans, drop_missing)
 

@@ -37,6 +37,7 @@ def information_report(
     *,
     as_json: bool,
     verbose: bool = False,
+    with_dbt: bool = True,
 ) -> str:
     """Returns the verdict on one table, then its state and the layout of its files.
 
@@ -46,11 +47,12 @@ def information_report(
         verdict: From ``ZTable.verdict()``.
         as_json: Whether to return everything as JSON.
         verbose: Whether to list the whole state.
+        with_dbt: Whether commands are run-operations of dbt; else those of ``zlayout``.
     """
     if as_json:
         clustering = None if layout is None else layout.to_dict()
         return json_text({**information, "clustering": clustering, "verdict": verdict.to_dict()})
-    lines = list(_verdict_lines(verdict))
+    lines = list(_verdict_lines(verdict, with_dbt))
     if verbose:
         width = max(map(len, information), default=0)
         lines += ["", *(f"{key.replace('_', ' '):<{width}}  {_readable(each)}" for key, each in information.items())]
@@ -58,16 +60,18 @@ def information_report(
         lines += [_state_line(information)]
     if layout is not None:
         lines += ["", clustering_text(layout)]
-    return "\n".join(lines if verbose else [*lines, "verbose: true shows the whole state"])
+    if not verbose:
+        lines += [f"{'verbose: true' if with_dbt else '--verbose'} shows the whole state"]
+    return "\n".join(lines)
 
 
-def _verdict_lines(verdict: TableVerdict) -> Iterator[str]:
+def _verdict_lines(verdict: TableVerdict, with_dbt: bool) -> Iterator[str]:
     yield verdict.sentence
     for problem in verdict.problems:
         if problem.text != verdict.sentence.partition(": ")[2]:
             yield f"  {problem.text}"
         if problem.remedy is not None:
-            yield f"  {problem.remedy.dbt_command()}"
+            yield f"  {problem.remedy.dbt_command() if with_dbt else problem.remedy.zlayout_command()}"
 
 
 def _state_line(information: Mapping[str, Any]) -> str:

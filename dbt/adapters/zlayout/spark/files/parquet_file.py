@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import io
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,11 +72,11 @@ class Encodings:
         """
         if not self.chosen and not without_dictionary:
             return {}
-        encoded = {name: each for name, each in self.chosen.items() if each != "PLAIN"}
+        shared = _shared_names(leaves)
+        encoded = {name: each for name, each in self.chosen.items() if each != "PLAIN" and name not in shared}
+        without = {*self.chosen, *(name for path, name in leaves.items() if path in without_dictionary)}
         return {
-            "use_dictionary": [
-                name for path, name in leaves.items() if name not in self.chosen and path not in without_dictionary
-            ],
+            "use_dictionary": [name for name in leaves.values() if name not in without],
             "column_encoding": encoded or None,
         }
 
@@ -158,7 +159,8 @@ class ParquetSettings:
         leaves = {} if is_plain else _leaf_names(schema)
         statistics: bool | list[str] = True
         if special_floats.nan:
-            statistics = [name for path, name in leaves.items() if path not in special_floats.nan]
+            without = {name for path, name in leaves.items() if path in special_floats.nan}
+            statistics = [name for name in leaves.values() if name not in without]
         writer = pq.ParquetWriter(
             sink,
             with_field_ids(schema),
@@ -255,7 +257,7 @@ class ParquetFile:
         looked_up: Sequence[LookupKey] = (),
     ) -> None:
         self._local = local
-        filters = _parquet_filters(filtered, group_rows) if _WRITES_FILTERS else None
+        filters = _parquet_filters(schema, filtered, group_rows) if _WRITES_FILTERS and filtered else None
         self._writer = settings.open(str(self._local), schema, special_floats, encodings, filters)
         self._schema = schema
         self._floats = {path: FloatFacts() for path in float_paths(schema)}
@@ -309,23 +311,33 @@ def float_paths(schema: pa.Schema) -> list[ColumnPath]:
     return [path for path in _leaf_names(schema) if pa.types.is_floating(_type_at(schema, path))]
 
 
-def _parquet_filters(columns: Sequence[TrackedColumn], group_rows: int) -> dict[str, Any]:
+def _parquet_filters(schema: pa.Schema, columns: Sequence[TrackedColumn], group_rows: int) -> dict[str, Any]:
     """Returns the options for Parquet's Bloom filters. Booleans cannot have one.
 
     Floats get none: readers look for the bits of a constant, but in SQL -0.0 equals 0.0, and every NaN each other.
     """
+    shared = _shared_names(_leaf_names(schema))
     # Arrow shrinks a filter that turns out too large for its values, but cannot make one grow.
     size = {"ndv": 2 * max(1, group_rows), "fpp": _MOST_FALSE_POSITIVES}
     return {
-        ".".join(column.path): size
+        name: size
         for column in columns
         if not pa.types.is_floating(column.type) and not pa.types.is_boolean(column.type)
+        if (name := ".".join(column.path)) not in shared
     }
 
 
 def _has_negative_zero(column: pa.ChunkedArray | pa.Array) -> bool:
     zeros = column.filter(pc.fill_null(pc.equal(column, 0.0), False))
     return bool(np.signbit(zeros.to_numpy()).any())
+
+
+def _shared_names(leaves: Mapping[ColumnPath, str]) -> set[str]:
+    """Returns Parquet's names of several columns at once: `a.b` beside a struct `a` with a field `b`.
+
+    Arrow's options reach all columns of a name.
+    """
+    return {name for name, count in Counter(leaves.values()).items() if count > 1}
 
 
 def _leaf_names(schema: pa.Schema) -> dict[ColumnPath, str]:

@@ -79,7 +79,8 @@ class IndexBuilt:
         bloom: The columns that have Bloom filters from now on.
         lookup: The columns that have lookup indexes from now on; ``a+b`` stands for columns together.
         files_read: Number of files that were read for their values.
-        files_without: Number of files that lack something of these indexes, and that queries for its values read.
+        files_without: Number of files that lack a Bloom filter or lookup entries of a column, and that queries for its
+            values read.
         stats_expressions: The expressions that have statistics from now on.
     """
 
@@ -363,7 +364,8 @@ def _unknown(before: OptionalIndexes, unwanted: OptionalIndexes) -> list[str]:
 
 def files_unmeasured(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
     """Returns the files without statistics of one of the expressions, as this session understands them."""
-    files, lacks = opened.files, np.zeros(len(opened.files), dtype=bool)
+    files = _with_rows(opened.files)
+    lacks = np.zeros(len(files), dtype=bool)
     wanted = expressions_of(spark, layout, layout.config.indexes.stats_expressions)
     paths = [each.column.path for each in wanted]
     statistics = opened.index.statistics(files, paths)
@@ -377,7 +379,12 @@ def files_unfiltered(spark: SparkSession, opened: TableSnapshot, layout: TableLa
     """Returns the files without a Bloom filter of one of the expressions, as this session understands them."""
     wanted = expressions_of(spark, layout, layout.config.indexes.bloom_expressions)
     columns = tuple(TrackedColumn(each.column.path, each.column.type) for each in wanted)
-    return files_without(opened, Wanted(columns))
+    return _with_rows(files_without(opened, Wanted(columns)))
+
+
+def _with_rows(files: DataFiles) -> DataFiles:
+    """Returns the files that have rows: of the others, Spark computes nothing."""
+    return files.filter(pc.greater(files["row_count"], 0))
 
 
 def _renewed(

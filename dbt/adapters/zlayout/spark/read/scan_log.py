@@ -136,10 +136,10 @@ def start_scan_log(folder: str | os.PathLike[str] | None, *, constants: bool = T
     """Logs the scans of this process from now on.
 
     Args:
-        folder: The folder. None or 'off' ends the log.
+        folder: The folder. None or 'off' ends the log, and so does 'false', which YAML makes of `off`.
         constants: Whether lines have the constants of conditions.
     """
-    if folder is None or str(folder).strip().lower() in ("", OFF):
+    if folder is None or str(folder).strip().lower() in ("", OFF, "false"):
         _ACTIVE["log"] = None
         return
     path, now = Path(folder), active_log()
@@ -224,8 +224,12 @@ def condition_text(predicate: Expr) -> str:
     kept = [part for part in _telling(conjuncts(normal_form(predicate))) if not _has_unknown(part)]
     if not kept:
         return ""
-    text = And(tuple(_short(part, _MOST_VALUES) for part in kept)).sql()
-    return text if len(text) <= _MOST_TEXT else And(tuple(_short(part, _MOST_RANGES) for part in kept)).sql()
+    text = ""
+    for most_values, ranges in ((_MOST_VALUES, _MOST_RANGES), (_MOST_RANGES, _MOST_RANGES), (1, 1)):
+        text = And(tuple(_short(part, most_values, ranges) for part in kept)).sql()
+        if len(text) <= _MOST_TEXT:
+            break
+    return text
 
 
 def _telling(parts: Sequence[Expr]) -> list[Expr]:
@@ -247,14 +251,14 @@ def _has_unknown(part: Expr) -> bool:
     return any(isinstance(leaf, Unknown) for leaf in leaves(part))
 
 
-def _short(expr: Expr, most: int) -> Expr:
+def _short(expr: Expr, most_values: int, ranges: int) -> Expr:
     match expr:
         case And(children) | Or(children):
-            return type(expr)(tuple(_short(each, most) for each in children))
+            return type(expr)(tuple(_short(each, most_values, ranges) for each in children))
         case Not(child) | IsTrue(child) | IsNotTrue(child):
-            return replace(expr, child=_short(child, most))
-        case In(operand, values) if len(values) > most:
-            ends = zip(*covering_ranges(values, values, _MOST_RANGES), strict=True)
+            return replace(expr, child=_short(child, most_values, ranges))
+        case In(operand, values) if len(values) > most_values:
+            ends = zip(*covering_ranges(values, values, ranges), strict=True)
             return Or(tuple(And((Compare(Op.GE, operand, low), Compare(Op.LE, operand, high))) for low, high in ends))
         case In(operand, values, has_null) if len(values) > _MOST_RANGES:
             # The text of the predicate itself leaves out what comes after the first values.
