@@ -182,8 +182,8 @@ STATS_COLUMNS = Setting[int | tuple[ColumnPath, ...]](
 BLOOM = Setting[tuple[ColumnPath, ...] | None](
     "bloom", Scope.TABLE, partial(parse_column_list, expressions=True), None,
     "Columns, or SQL expressions such as `lower(email)`, with a Bloom filter for each file, by which `=` and `IN` skip "
-    "files that bounds cannot skip, such as random ids; row groups have one of columns too, for all readers. `[]` for "
-    "none. See [Indexes](indexes.md).",
+    "files that bounds cannot skip, such as random ids. Data files also hold Parquet's own filters of these columns, "
+    "which any reader can use. `[]` for none. See [Indexes](indexes.md).",
     absent="as the table has it; none at first")
 LOOKUP = Setting[tuple[ColumnSet, ...] | None](
     "lookup", Scope.TABLE, parse_column_sets, None,
@@ -260,7 +260,8 @@ CLUSTER_EVERY = Setting(
     "With `inline` and `deferred`: how many commits since the last clustering trigger the next one.")
 CLUSTER_MIN_GAIN = Setting(
     "cluster_min_gain", Scope.CLUSTERING, parse_share, 0.2,
-    "Share of the bytes read by queries of a group of files that its rewrite must save, between 0 and 1.")
+    "A group of overlapping files is rewritten only if queries then read at least this share fewer of its bytes. "
+    "Between 0 and 1.")
 CLUSTER_MAX_BYTES = Setting[int | None](
     "cluster_max_bytes", Scope.CLUSTERING, parse_size, None,
     "Maximum size that one clustering rewrites.", absent="no limit")
@@ -297,7 +298,8 @@ TABLE_TYPE = Setting[TableType](
     "for this type only. See [Merge-on-read tables](merge_on_read.md#settings).")
 ORDERING = Setting[str | None](
     "ordering", Scope.MERGE_ON_READ, parse_one_column, None,
-    "Of two rows with one key, the row with the greater value of this column wins; without it, the later row.")
+    "Of two rows with one key, the row with the greater value of this column wins. Without it, a row of a later run "
+    "replaces the earlier one, and two rows with one key in one run are an error.")
 PAYLOAD = Setting[Payload](
     "payload", Scope.MERGE_ON_READ, _words(Payload), "whole",
     "`whole`: an incoming row replaces the row with its key. `partial`: a null in it keeps the old value of its "

@@ -850,7 +850,8 @@ class ZTable:
         """Updates the rows whose keys are in the table, and inserts the others.
 
         If several rows have the same key, in the table or in ``df``, the one with the greatest value in the ordering
-        column is kept. If these values are equal, or there is no ordering column, the row that arrived last is kept.
+        column is kept. If these values are equal, the row that arrived last is kept. Without an ordering column, a row
+        of ``df`` replaces the row of the table.
 
         Args:
             df: The rows. The query runs once. Without an ordering column, no two rows may have the same key.

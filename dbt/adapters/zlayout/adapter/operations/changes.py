@@ -27,7 +27,7 @@ def why_run_report(
     schema_root: Callable[[str | None], str | None],
     as_json: bool,
 ) -> str:
-    """Says of a model, or of each model of the project, what would make it run.
+    """Says what would make a model, or each model of the project, run.
 
     Raises:
         ConfigError: There is no such model.
