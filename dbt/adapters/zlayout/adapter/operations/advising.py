@@ -85,10 +85,10 @@ def _of_join(query: str, scan: QueryScan, join: JoinedColumn) -> tuple[int, str]
     """Returns how many files the values of a join's other side would skip, and a sentence."""
     now = int(scan.opened.scan(scan.predicate).candidates.sum())
     then = now if join.values is None else int(scan.opened.scan(And((scan.predicate, join.values))).candidates.sum())
-    after = f", and {query} reads at most {then:,} of {counted(now, 'file')}" if then < now else ""
+    after = f", with which {query} reads at most {then:,} of {counted(now, 'file')}" if then < now else ""
     return now - then, (
-        f"{query} joins {join.column} with a small side, by which Spark skips no files; zlayout_prune_by makes a "
-        f"condition of its values{after or '; zlayout_explain says what they would skip'}"
+        f"{query} joins {join.column} with a small table, but Spark skips no files by it; zlayout_prune_by turns the "
+        f"small table's values into a condition{after or '; zlayout_explain says what it would skip'}"
     )
 
 
