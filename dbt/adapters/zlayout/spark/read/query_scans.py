@@ -106,18 +106,18 @@ def scans_of_query(spark: SparkSession, sql: str) -> list[QueryScan]:
     sides = [side for plan in plans for side in join_sides(catalog.jvm, plan)]
     if not sides:
         return [each for each, _ in found]
-    read = {int(column.exprId().id()): (each, str(column.name())) for each, scan in found for column in _output(scan)}
+    read = {
+        int(column.exprId().id()): (each, str(column.name()))
+        for each, scan in found
+        for column in members(scan.output())
+    }
     return [replace(each, joins=tuple(_joins(each, scan, sides, read))) for each, scan in found]
-
-
-def _output(scan: Any) -> list[Any]:
-    return [*members(scan.output())]
 
 
 def _joins(
     read: QueryScan, scan: Any, sides: Sequence[JoinSide], columns: Mapping[int, tuple[QueryScan, str]]
 ) -> Iterator[JoinedColumn]:
-    own = {int(each.exprId().id()): str(each.name()) for each in _output(scan)}
+    own = {int(each.exprId().id()): str(each.name()) for each in members(scan.output())}
     dynamic = any(is_dynamic(each) for each in members(scan.partitionFilters()))
     for side in sides:
         name = own.get(side.column_id)
