@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Sequence
 
@@ -27,6 +28,15 @@ def counted(number: float, noun: str) -> str:
     if text == "1":
         return f"{text} {noun}"
     return f"{text} {noun[:-1]}ies" if noun.endswith("ry") else f"{text} {noun}s"
+
+
+def quoted_list(texts: Sequence[str]) -> str:
+    r"""Returns texts as a list in YAML, each in quotation marks.
+
+    >>> print(quoted_list(["lower(email)", 'concat(a, "x")']))
+    ["lower(email)", "concat(a, \"x\")"]
+    """
+    return json.dumps(list(texts), ensure_ascii=False)
 
 
 def size_text(size_bytes: float) -> str:

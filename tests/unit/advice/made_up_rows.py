@@ -60,6 +60,7 @@ def advised(
     now=Layout(),  # noqa: B008 - frozen
     *,
     bloom=(),
+    lookup=(),
     opened=None,
     target=1 << 20,
     mebibytes=FILES,
@@ -73,9 +74,8 @@ def advised(
         opened = opened or (lambda each: float(shares_read(Weighted.of([each], [1.0]), fresh)[0]))
     size = TableSize(ROWS * 100, (mebibytes << 20) // target, mebibytes << 20, target)
     sample = replace(SAMPLE, untracked=frozenset((name,) for name in untracked))
-    return advise(
-        sample, queries, size, Present(now, bloom, opened, (), settings or PresentSettings()), min_gain, **options
-    )
+    present = Present(now, bloom, opened, lookup, settings or PresentSettings())
+    return advise(sample, queries, size, present, min_gain, **options)
 
 
 def opened_share(layout, predicate, files=FILES, seed=9):

@@ -4,7 +4,7 @@ import pytest
 from made_up_rows import FILES, advised, between, equal, opened_share, query
 
 from dbt.adapters.zlayout.advice.sample import Layout
-from dbt.adapters.zlayout.advice.settings import PresentSettings
+from dbt.adapters.zlayout.advice.settings import PresentSettings, missing_expressions
 
 AMOUNTS = between("amount", 20, 22)
 BY_TIME = Layout((("at",),))
@@ -106,7 +106,22 @@ def test_larger_files_are_advised_where_queries_open_thousands_that_they_need():
     queries = [query(between("at", 100_000, 700_000))]
     found = settings_of(advised(queries, BY_TIME, target=1 << 20, mebibytes=10 << 10, opened=lambda _: 0.6))
     assert (found["target_file_size"].now, found["target_file_size"].then) == (str(1 << 20), str(4 << 20))
-    assert "a query opens 6,144 files on average, then 1,5" in found["target_file_size"].why
+    assert "a query opens 6,132 files on average, then 1,5" in found["target_file_size"].why
+
+
+def test_larger_files_are_judged_by_what_queries_open_with_the_advised_keys():
+    queries = [query(between("at", 100_000, 400_000))]
+    found = advised(queries, target=1 << 20, mebibytes=3_000, opened=lambda _: 1.0)
+    assert (found.change, found.opened_then * 3_000 < 1_000) == ("layout", True)
+    assert settings_of(found) == {}
+
+
+def test_a_lookup_index_counts_in_further_settings():
+    queries = [query(equal("id", 77))]
+    settings = PresentSettings(stats_columns="at")
+    found = advised(queries, BY_TIME, lookup=(("id",),), opened=lambda _: 0.0002, untracked=["id"], settings=settings)
+    assert found.change == "none"
+    assert [each.opened_now for each in found.settings if each.opened_now > 0.05] == []
 
 
 def test_a_setting_that_makes_one_row_group_of_a_file_is_to_be_left_out():
@@ -139,6 +154,11 @@ def test_many_columns_whose_statistics_nobody_uses_are_named():
     assert (found["stats_columns"].then, found["stats_columns"].opened_then) == ("[at]", None)
     assert found["stats_expressions"].then == "+ lower(region)"
     assert "in 25% of the workload" in found["stats_expressions"].why
+
+
+def test_an_expression_is_written_as_yaml_reads_it():
+    (found,) = missing_expressions({'concat(a, "x")': 0.5})
+    assert r'stats_expressions: ["concat(a, \"x\")"] they skip' in found.why
 
 
 def test_advice_is_plain_json():

@@ -267,7 +267,7 @@ class _Advising:
             opened_then = opened_now
         else:
             opened_then = self._opened_then(layout, found, opened_now, whole=change != "none")
-        return self._advice(change, layout, bloom, gains, opened_now, opened_then)
+        return self._advice(change, layout, bloom, found, gains, opened_now, opened_then)
 
     def _as_stored(self, layout: Layout, found: Mapping[ColumnPath, float]) -> Layout:
         """Returns the layout with what all queries ask for, and not only those that chose it."""
@@ -424,6 +424,7 @@ class _Advising:
         change: Change,
         layout: Layout,
         bloom: tuple[ColumnPath, ...],
+        found: Mapping[ColumnPath, float],
         gains: tuple[float, ...],
         now: Shares,
         then: Shares,
@@ -438,7 +439,7 @@ class _Advising:
             for each, old, new in zip(self.queries, now.tolist(), then.tolist(), strict=True)
         ]
         few = [path for path in bloom if rows_of_a_value(self.sample, path, self.size.rows) <= _FEW_ROWS_OF_A_VALUE]
-        found = Advice(
+        advice = Advice(
             change=change,
             zorder=_names(layout.zorder),
             partition_by=_names(layout.partition_by),
@@ -463,29 +464,33 @@ class _Advising:
             predicates=tuple(sorted(rows, key=lambda each: (-each.weight * each.opened_now, each.predicate))),
             why="",
             notes=self._notes(),
-            settings=tuple(self._settings(layout, opened_now)),
+            settings=tuple(self._settings(layout, found, opened_then)),
         )
-        return replace(found, why=why_of(found, with_filters=self.may_index))
+        return replace(advice, why=why_of(advice, with_filters=self.may_index))
 
-    def _settings(self, layout: Layout, opened_now: float) -> Iterator[SettingAdvice]:
-        """Yields the settings that the workload would choose otherwise, with the advised layout."""
+    def _settings(self, layout: Layout, found: Mapping[ColumnPath, float], opened: float) -> Iterator[SettingAdvice]:
+        """Yields the settings that the workload would choose otherwise, with the advised layout and indexes.
+
+        Args:
+            found: As for `shares_read`.
+            opened: Share of rows that a query opens with the advice.
+        """
         if self.present.opened is None or not self.may_index:
             return
         queries = Weighted.of(self.predicates, self.weights)
-        found = self._found_by_value(self.present.bloom)
 
         def shares_of_files(files: int, *, with_all: bool = False) -> list[float]:
-            shares = []
-            for seed in _SEEDS:
-                sample = replace(self.sample, untracked=frozenset()) if with_all else self.sample
-                cut, read = sample.halves(seed)
-                files = sampled_files(files, sample.row_count // 2)
-                shares.append(queries.mean(shares_read(queries, FilesOfSample(read, layout, files, cut), found)))
-            return shares
+            sample = replace(self.sample, untracked=frozenset()) if with_all else self.sample
+            made = sampled_files(files, sample.row_count // 2)
+            halves = [sample.halves(seed) for seed in _SEEDS]
+            return [
+                queries.mean(shares_read(queries, FilesOfSample(read, layout, made, cut), found))
+                for cut, read in halves
+            ]
 
         now, target, bytes_ = self.present.settings, self.size.target_file_bytes, self.size.size_bytes
         most = sampled_files(_ANY, self.sample.row_count // 2)
-        yield from file_size(target, bytes_, most, shares_of_files, opened_now, self.min_gain)
+        yield from file_size(target, bytes_, most, shares_of_files, opened, self.min_gain)
         rows_per_file = self.size.rows / max(1, self.size.files)
         yield from row_groups(now.row_group_rows, rows_per_file, self.size.files, shares_of_files, self.min_gain)
         used = {path for each in self.predicates for path in columns_of(each)}

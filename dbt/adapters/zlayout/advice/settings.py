@@ -8,7 +8,7 @@ from statistics import mean
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.quantities import counted, size_text
+from dbt.adapters.zlayout.quantities import counted, quoted_list, size_text
 
 SMALLEST_FILE = 8 << 20
 """Files below this size are not advised: opening them costs more than reading them."""
@@ -71,7 +71,7 @@ def file_size(
         size_bytes: Size of the table.
         most_files: The most files that the sample can stand for. A table that makes more is never advised smaller ones.
         shares_of_files: Returns what the workload opens of a table with so many files, for each seed.
-        opened: Share of rows that a query opens now.
+        opened: Share of rows that a query opens with the advised layout and indexes.
         min_gain: What a change must save for every seed; larger files may cost as much.
     """
     files, smaller = max(1, round(size_bytes / target)), target // _TIMES
@@ -90,7 +90,7 @@ def file_size(
         base = min(files, most_files // _TIMES)
         now, then = shares_of_files(base), shares_of_files(max(1, base // _TIMES))
         if all(new <= old * (1 + min_gain) for old, new in zip(now, then, strict=True)):
-            after, larger = opened * max(1.0, mean(then) / max(1e-9, mean(now))), target * _TIMES
+            after, larger = min(1.0, opened * max(1.0, mean(then) / max(1e-9, mean(now)))), target * _TIMES
             why = (
                 f"files of {size_text(larger)} instead of {size_text(target)}: a query opens "
                 f"{counted(round(opened_files), 'file')} on average, then {round(after * files / _TIMES):,}, and reads "
@@ -160,6 +160,6 @@ def missing_expressions(expressions: Mapping[str, float]) -> Iterator[SettingAdv
     for expression, share in sorted(expressions.items(), key=lambda each: (-each[1], each[0])):
         why = (
             f"conditions on {expression} skip nothing, in {share:.0%} of the workload; with stats_expressions: "
-            f'["{expression}"] they skip the files where its results lie elsewhere'
+            f"{quoted_list([expression])} they skip the files where its results lie elsewhere"
         )
         yield SettingAdvice("stats_expressions", "", f"+ {expression}", None, None, why)

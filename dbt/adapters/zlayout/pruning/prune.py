@@ -5,7 +5,6 @@ Reasons are vectorized, and only made for explanations.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,6 +42,7 @@ from dbt.adapters.zlayout.pruning.evaluation import Evaluation
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Membership, Statistics
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
+from dbt.adapters.zlayout.quantities import quoted_list
 
 Rows = npt.NDArray[np.int64]
 """Positions of files."""
@@ -387,7 +387,7 @@ def advice_for(why_not: str | None, expression: str | None = None) -> str | None
     if why_not is None:
         return None
     if expression is not None:
-        listed = f"[{json.dumps(expression, ensure_ascii=False)}]"
+        listed = quoted_list([expression])
         return (
             f"ask for statistics of the expression: stats_expressions: {listed}; or, for = and IN on results that are "
             f"spread over all files, for a Bloom filter: bloom: {listed}"
