@@ -142,7 +142,7 @@ def test_columns_without_statistics_skip_nothing_until_they_are_added():
     by_text = {each.predicate: each for each in without.predicates}
     assert by_text[between("serial", 0, 200).sql()].opened_then == 1.0
     found = settings_of(without)["stats_columns"]
-    assert (found.then, found.opened_then < 0.9 * found.opened_now) == ("+ serial", True)
+    assert (found.then, found.opened_then < 0.9 * found.opened_now) == ("[serial]", True)
     assert "stats_columns" not in settings_of(advised(queries, BY_TIME))
 
 
@@ -150,10 +150,19 @@ def test_many_columns_whose_statistics_nobody_uses_are_named():
     spare = tuple((f"c{each:02}",) for each in range(30))
     settings = PresentSettings(stats_columns="32", tracked=(("at",), *spare), expressions={"lower(region)": 0.25})
     found = settings_of(advised([query(between("at", 0, 20_000))], BY_TIME, settings=settings))
-    assert found["stats_columns"].why.startswith("no condition uses the statistics of 30 of 31 columns (c00, c01")
+    assert found["stats_columns"].why.startswith("30 of 31 columns have statistics that no condition uses (c00, c01")
     assert (found["stats_columns"].then, found["stats_columns"].opened_then) == ("[at]", None)
     assert found["stats_expressions"].then == "+ lower(region)"
     assert "in 25% of the workload" in found["stats_expressions"].why
+
+
+def test_columns_with_and_without_statistics_are_one_advice():
+    spare = tuple((f"c{each:02}",) for each in range(30))
+    queries = [query(between("serial", 0, 200))]
+    settings = PresentSettings(stats_columns="32", tracked=(("at",), *spare), merge_keys=(("c07",),))
+    options = {"opened": lambda _: 1.0, "untracked": ["serial"], "may_choose_keys": False}
+    (found,) = advised(queries, BY_TIME, settings=settings, **options).settings
+    assert (found.setting, found.then) == ("stats_columns", "[at, c07, serial]")
 
 
 def test_an_expression_is_written_as_yaml_reads_it():

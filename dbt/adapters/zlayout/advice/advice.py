@@ -28,9 +28,8 @@ from dbt.adapters.zlayout.advice.settings import (
     SettingAdvice,
     file_size,
     missing_expressions,
-    missing_statistics,
     row_groups,
-    spare_statistics,
+    statistics_columns,
 )
 from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config.column_names import format_column_path
@@ -495,11 +494,11 @@ class _Advising:
         yield from row_groups(now.row_group_rows, rows_per_file, self.size.files, shares_of_files, self.min_gain)
         used = {path for each in self.predicates for path in columns_of(each)}
         missing = sorted(self.sample.untracked.intersection(used).difference(layout.zorder, layout.partition_by))
-        if missing:
-            before, after = (mean(shares_of_files(self.files, with_all=each)) for each in (False, True))
-            yield from missing_statistics(now.stats_columns, missing, before, after, self.min_gain)
-        kept = {*used, *layout.zorder, *self.present.layout.zorder}
-        yield from spare_statistics(now.stats_columns, now.tracked or (), kept)
+        shares = [mean(shares_of_files(self.files, with_all=each)) for each in (False, True)] if missing else []
+        if not shares or shares[0] <= 0 or 1 - shares[1] / shares[0] < self.min_gain:
+            missing = []
+        kept = {*used, *layout.zorder, *self.present.layout.zorder, *now.merge_keys}
+        yield from statistics_columns(now.stats_columns, now.tracked or (), kept, missing, shares)
         yield from missing_expressions(now.expressions or {})
 
     def _notes(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ class SettingAdvice:
     Attributes:
         setting: The key: 'target_file_size', 'row_group_rows', 'stats_columns' or 'stats_expressions'.
         now: Its value now, as text.
-        then: Its advised value; names to add to a list begin with '+'. None to leave the key out.
+        then: Its advised value; an expression to add begins with '+'. None to leave the key out.
         opened_now: Share of rows that a query of the workload reads now on average, 0 … 1; None if it does not matter.
         opened_then: The same with the advised value; None if it cannot be foreseen.
         why: The advice in a sentence.
@@ -51,6 +51,7 @@ class PresentSettings:
         row_group_rows: Rows of a row group; None for the usual number of groups.
         stats_columns: The number or the list of columns with statistics, as text.
         tracked: The columns with statistics.
+        merge_keys: Columns by which merges look for rows.
         expressions: Expressions that conditions of the workload need statistics of, with the share of the workload that
             has such a condition.
     """
@@ -59,6 +60,7 @@ class PresentSettings:
     stats_columns: str = ""
     tracked: tuple[ColumnPath, ...] | None = None
     expressions: Mapping[str, float] | None = None
+    merge_keys: tuple[ColumnPath, ...] = ()
 
 
 def file_size(
@@ -123,36 +125,41 @@ def row_groups(
         yield SettingAdvice("row_group_rows", str(row_group_rows), None, round(before, 4), round(after, 4), why)
 
 
-def missing_statistics(
-    now: str, missing: Sequence[ColumnPath], opened: float, then: float, min_gain: float
+def statistics_columns(
+    now: str,
+    tracked: Sequence[ColumnPath],
+    used: set[ColumnPath],
+    missing: Sequence[ColumnPath],
+    opened: Sequence[float],
 ) -> Iterator[SettingAdvice]:
-    """Yields the columns without statistics that conditions need.
+    """Yields the columns that should have statistics, if some lack them or many have them in vain.
 
     Args:
         now: ``stats_columns``, as text.
-        missing: Columns that conditions compare and that have no statistics.
-        opened: Share of rows that a query opens without their statistics.
-        then: The same with them.
-        min_gain: What they must save.
+        tracked: The columns with statistics.
+        used: The columns that conditions compare, and keys.
+        missing: Columns without statistics that pay off.
+        opened: Shares of rows that a query opens without and with the statistics of ``missing``.
     """
-    if missing and opened > 0 and 1 - then / opened >= min_gain:
-        names = ", ".join(map(format_column_path, missing))
-        why = f"add {names} to stats_columns: a query opens {opened:.1%} of the rows without, then {then:.1%}"
-        yield SettingAdvice("stats_columns", now, f"+ {names}", round(opened, 4), round(then, 4), why)
-
-
-def spare_statistics(now: str, tracked: Sequence[ColumnPath], used: set[ColumnPath]) -> Iterator[SettingAdvice]:
-    """Yields the columns with statistics that the workload does not use, if they are many."""
     spare = [path for path in tracked if path not in used]
-    if len(spare) <= _SPARE_COLUMNS:
+    many = len(spare) > _SPARE_COLUMNS
+    if not missing and not many:
         return
-    wanted = ", ".join(format_column_path(path) for path in tracked if path in used)
-    names = ", ".join(map(format_column_path, spare[:_MOST_NAMES]))
-    why = (
-        f"no condition uses the statistics of {len(spare)} of {len(tracked)} columns ({names} …): stats_columns: "
-        f"[{wanted}] makes the index smaller"
+    kept = [path for path in tracked if not many or path in used]
+    wanted = ", ".join(map(format_column_path, (*kept, *missing)))
+    reasons = (
+        [f"conditions compare {', '.join(map(format_column_path, missing))} without statistics"] if missing else []
     )
-    yield SettingAdvice("stats_columns", now, f"[{wanted}]", None, None, why)
+    if many:
+        names = ", ".join(map(format_column_path, spare[:_MOST_NAMES]))
+        reasons.append(f"{len(spare)} of {len(tracked)} columns have statistics that no condition uses ({names} …)")
+    why, before, after = f"{', and '.join(reasons)}; set stats_columns: [{wanted}]", None, None
+    if missing:
+        before, after = (round(each, 4) for each in opened)
+        why += f": a query opens {opened[0]:.1%} of the rows without these, then {opened[1]:.1%}"
+    else:
+        why += " to make the index smaller"
+    yield SettingAdvice("stats_columns", now, f"[{wanted}]", before, after, why)
 
 
 def missing_expressions(expressions: Mapping[str, float]) -> Iterator[SettingAdvice]:

@@ -75,8 +75,10 @@ def advice_for_table(
     rows = int(pc.sum(opened.files.column("row_count")).as_py() or 0)
     if not rows:
         raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
+    indexed = {*(config.indexes.stats_expressions or ()), *config.indexes.bloom_expressions}
+    expressions = {each: share for each, share in _expressions(queries, workload).items() if each not in indexed}
     if not any(columns_of(each.predicate) & set(paths) for each in queries):
-        helpful = [each.why for each in missing_expressions(_expressions(queries, workload))]
+        helpful = [each.why for each in missing_expressions(expressions)]
         raise ConfigError(["; ".join([_NOTHING_COMPARED, *helpful])], subject)
     tracked = tuple(each.path for each in tracked_of(config, opened.schema_json, opened.partition_columns))
     untracked = frozenset(path for path in paths if path not in tracked and path not in folders)
@@ -95,7 +97,8 @@ def advice_for_table(
         config.file_sizing.row_group_rows,
         str(columns) if isinstance(columns, int) else ", ".join(map(format_column_path, columns)),
         tuple(path for path in tracked if path[0] in arrow_schema(opened.row_schema_json).names),
-        _expressions(queries, workload),
+        expressions,
+        tuple((name,) for name in config.table_type.unique_key),
     )
     present = Present(layout, tuple(config.indexes.bloom or ()), partial(_opened, opened, rows), lookup, settings)
     joined = sorted({name for each in workload for name in each.joined} & {path[0] for path in folders})
