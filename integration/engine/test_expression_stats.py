@@ -103,6 +103,12 @@ def test_each_condition_on_an_expression_opens_few_files(spark, table):
         assert stage(found, "expression_stats").files_after < stage(found, "column_stats").files_after, condition
 
 
+def test_reads_of_conditions_use_what_queries_use(spark, table):
+    conditions = SELECTIVE[::3]
+    reads = table.reads(conditions)
+    assert [each.files_read for each in reads] == [table.explain(each).kept_files for each in conditions]
+
+
 def test_conditions_on_the_expressions_open_few_files(spark, table):
     total = len(table.snapshot().files)
     assert total >= 8

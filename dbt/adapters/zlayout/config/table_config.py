@@ -181,6 +181,11 @@ class OptionalIndexes:
         return tuple(path[1] for path in self.bloom or () if path[0] == EXPRESSION)
 
     @property
+    def expressions(self) -> tuple[str, ...]:
+        """The expressions with statistics, then those with Bloom filters only, as SQL."""
+        return tuple(dict.fromkeys((*(self.stats_expressions or ()), *self.bloom_expressions)))
+
+    @property
     def column_sets(self) -> tuple[tuple[str, ColumnSet], ...]:
         """The columns of each index, with the setting that names them."""
         bloom = [(settings.BLOOM.key, (path,)) for path in self.bloom or ()]

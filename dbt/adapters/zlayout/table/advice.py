@@ -75,7 +75,7 @@ def advice_for_table(
     rows = int(pc.sum(opened.files.column("row_count")).as_py() or 0)
     if not rows:
         raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
-    indexed = {*(config.indexes.stats_expressions or ()), *config.indexes.bloom_expressions}
+    indexed = config.indexes.expressions
     expressions = {each: share for each, share in _expressions(queries, workload).items() if each not in indexed}
     if not any(columns_of(each.predicate) & set(paths) for each in queries):
         helpful = [each.why for each in missing_expressions(expressions)]

@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
 from dbt.adapters.zlayout.quantities import counted, ruled_lines, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
-from dbt.adapters.zlayout.spark.read.conditions import predicates_that_fit
+from dbt.adapters.zlayout.spark.read.conditions import known_expressions, predicates_that_fit
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -367,7 +367,7 @@ def reads_of_conditions(
     spark: SparkSession, opened: TableSnapshot, conditions: Sequence[str]
 ) -> list[ConditionReads | None]:
     """Returns what conditions read of a version; None for each that does not fit its columns."""
-    predicates = predicates_that_fit(spark, opened.row_schema_json, conditions)
+    predicates = predicates_that_fit(spark, opened.row_schema_json, conditions, known_expressions(spark, opened))
     return [
         None if predicate is None else reads_of(opened, predicate, condition)
         for condition, predicate in zip(conditions, predicates, strict=True)

@@ -10,11 +10,15 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import Constant, Expr
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.catalyst.expressions import ExpressionForms, KnownExpressions
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm
+from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,12 +49,30 @@ def predicates_of(spark: SparkSession, schema_json: str, conditions: Sequence[st
     return [each for each in read if not isinstance(each, Exception)]
 
 
-def predicates_that_fit(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> list[Expr | None]:
-    """Reads conditions as `predicates_of` does; gives None for those that do not fit the columns."""
-    return [None if isinstance(each, Exception) else each for each in _read(spark, schema_json, conditions)]
+def predicates_that_fit(
+    spark: SparkSession, schema_json: str, conditions: Sequence[str], known: KnownExpressions | None = None
+) -> list[Expr | None]:
+    """Reads conditions as `predicates_of` does; gives None for those that do not fit the columns.
+
+    Args:
+        known: Expressions that count as columns, because an index knows them.
+    """
+    read = _read(spark, schema_json, conditions, known)
+    return [None if isinstance(each, Exception) else each for each in read]
 
 
-def _read(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> Iterator[Expr | Exception]:
+def known_expressions(spark: SparkSession, opened: TableSnapshot) -> KnownExpressions | None:
+    """Returns the expressions that the index of a version knows, as the session understands them."""
+    texts = OptionalIndexes.of_stored(opened.snapshot.layout).expressions
+    if not texts:
+        return None
+    forms = ExpressionForms(Jvm.of(spark), spark._jsparkSession, opened.row_schema_json)
+    return KnownExpressions(forms, forms.known(texts))
+
+
+def _read(
+    spark: SparkSession, schema_json: str, conditions: Sequence[str], known: KnownExpressions | None = None
+) -> Iterator[Expr | Exception]:
     if not conditions:
         return
     schema = StructType.fromJson(json.loads(schema_json))
@@ -66,7 +88,7 @@ def _read(spark: SparkSession, schema_json: str, conditions: Sequence[str]) -> I
         if str(plan.getClass().getSimpleName()) == "LocalRelation":
             yield Constant(False)
         else:
-            yield to_predicate(jvm, list(_conditions(plan)), schema_json, 1)
+            yield to_predicate(jvm, list(_conditions(plan)), schema_json, 1, known=known)
 
 
 def _conditions(plan: Any) -> Iterator[Any]:

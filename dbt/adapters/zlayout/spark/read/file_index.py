@@ -158,8 +158,7 @@ class ZlayoutFileIndex(ABC):
 
     def _known_expressions(self) -> KnownExpressions | None:
         """Returns the expressions that the index knows, as the session on this thread understands them."""
-        indexes = OptionalIndexes.of_stored(self.opened.snapshot.layout)
-        texts = tuple(dict.fromkeys((*(indexes.stats_expressions or ()), *indexes.bloom_expressions)))
+        texts = OptionalIndexes.of_stored(self.opened.snapshot.layout).expressions
         if not texts:
             return None
         try:
