@@ -216,14 +216,14 @@ def test_a_copy_is_registered_and_its_entry_made_again(folder, spark, tmp_path):
     drop_table(spark, "main", "copied")
 
 
-def manifest_of(folder, config, name="orders"):
+def manifest_of(folder, config, name="orders", alias="of_cli"):
     """A manifest as both engines write it; the Rust engine keeps settings it does not know in `meta` only."""
     node = {
         "resource_type": "model",
         "name": name,
         "unique_id": f"model.shop.{name}",
         "schema": "main",
-        "alias": "of_cli",
+        "alias": alias,
         "config": {"materialized": "table", **config},
     }
     test = {"resource_type": "test", "name": "not_null", "unique_id": "test.shop.x"}
@@ -262,6 +262,16 @@ def built_by_another_dbt(spark, count):
     spark.sql(
         f"create table main.of_v2 using parquet as select /*+ repartition(4) */ id k, hash(id) h from range({count})"
     )
+
+
+def test_a_first_refresh_takes_the_settings_of_the_model(spark, tmp_path):
+    spark.sql("drop table if exists main.of_refresh")
+    spark.sql("create table main.of_refresh using parquet as select id k, hash(id) h from range(100)")
+    manifest = ["--manifest", manifest_of(tmp_path, {"zorder": ["k"], "bloom": ["h"]}, alias="of_refresh")]
+    assert "files added" in printed("refresh", "orders", *manifest)
+    found = json.loads(printed("info", "orders", "--json", *manifest))
+    assert (found["level"], found["zorder"], found["bloom"]) == ("indexed", ["k"], ["h"])
+    drop_table(spark, "main", "of_refresh")
 
 
 @pytest.mark.slow
@@ -397,7 +407,7 @@ def test_files_of_an_insert_are_told_by_the_next_run_and_by_info(dbt, spark, tmp
     assert "zlayout_refresh_index and take_orphans: true" in line
     found = json.loads(printed("info", "main.inserted", "--json"))
     assert (found["foreign_files"], len(found["what_to_do"])) == (1, 1)
-    assert "zlayout_refresh_index" in printed("info", tmp_path / "inserted")
+    assert "zlayout refresh" in printed("info", tmp_path / "inserted")
     table.append(rows(spark, 1), progress=lines.append)
     assert len(lines) == 1
     taken = dbt.operation("zlayout_refresh_index", model="main.inserted", take_orphans=True)

@@ -142,6 +142,8 @@ def test_information_begins_with_the_verdict_and_keeps_the_rest_for_verbose() ->
         "s.t (managed, version 3): 1,200,000 rows in 7 files, 2.0 KiB, clustered by a, b",
         "verbose: true shows the whole state",
     ]
+    lines = information_report(_INFORMATION, None, verdict, as_json=False, with_dbt=False).splitlines()
+    assert (lines[1], lines[-1]) == ("  zlayout cluster s.t", "--verbose shows the whole state")
     assert clustering_text(_information()) in information_report(_INFORMATION, _information(), verdict, as_json=False)
     verbose = information_report(_INFORMATION, _information(), verdict, as_json=False, verbose=True)
     assert verbose.startswith("Poor: files overlap\n")
