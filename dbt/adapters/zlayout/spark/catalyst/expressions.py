@@ -119,7 +119,9 @@ class ExpressionForms:
         if not named.deterministic():
             raise NotUnderstoodError("it is not deterministic")
         if kinds[1] != "Project" or str(optimized.projectList().apply(0).getClass().getSimpleName()) != "Alias":
-            raise NotUnderstoodError("it is a column; name columns in stats_columns or bloom, without parentheses")
+            raise NotUnderstoodError(
+                "it is a column; columns have statistics by stats_columns, and stand in bloom without parentheses"
+            )
         expression = optimized.projectList().apply(0).child()
         tree = tree_of(self._jvm, expression, Budget())
         sources = tuple(sorted(tree.column_names()))
