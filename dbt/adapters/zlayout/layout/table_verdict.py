@@ -55,6 +55,10 @@ class Remedy:
     table: str
     arguments: Mapping[str, bool] = field(default_factory=dict)
 
+    def command(self, *, with_dbt: bool) -> str:
+        """Returns the run-operation of dbt, or else the command of ``zlayout``."""
+        return self.dbt_command() if with_dbt else self.zlayout_command()
+
     def dbt_command(self) -> str:
         """Returns the run-operation, quoted for a shell.
 

@@ -114,8 +114,7 @@ def _advice(session: SparkSession, tables: Sequence[str], workload: ProjectWorkl
         if found is None:
             continue
         told = [*([found.why] if found.rewrite_bytes else []), *(each.why for each in found.settings)]
-        remedy = Remedy("advise", name)
-        command = remedy.dbt_command() if with_dbt else remedy.zlayout_command()
+        command = Remedy("advise", name).command(with_dbt=with_dbt)
         lines += [(f"{name}: {why}", command) for why in told]
     return Section("Advice", lines)
 

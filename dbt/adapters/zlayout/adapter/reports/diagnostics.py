@@ -71,7 +71,7 @@ def _verdict_lines(verdict: TableVerdict, with_dbt: bool) -> Iterator[str]:
         if problem.text != verdict.sentence.partition(": ")[2]:
             yield f"  {problem.text}"
         if problem.remedy is not None:
-            yield f"  {problem.remedy.dbt_command() if with_dbt else problem.remedy.zlayout_command()}"
+            yield f"  {problem.remedy.command(with_dbt=with_dbt)}"
 
 
 def _state_line(information: Mapping[str, Any]) -> str:

@@ -211,6 +211,12 @@ class KnownExpressions:
     forms: ExpressionForms
     bound: tuple[BoundExpression, ...]
 
+    @classmethod
+    def of(cls, jvm: Jvm, native: Any, schema_json: str, texts: Sequence[str]) -> KnownExpressions:
+        """Returns those of a table's expressions that a session (Py4J object) understands."""
+        forms = ExpressionForms(jvm, native, schema_json)
+        return cls(forms, forms.known(texts))
+
     def column(self, node: Node) -> Column | None:
         """Returns the column that stands for an expression; None if it has no statistics."""
         for each in self.bound:

@@ -10,6 +10,7 @@ import io
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -340,7 +341,8 @@ def _shared_names(leaves: Mapping[ColumnPath, str]) -> set[str]:
     return {name for name, count in Counter(leaves.values()).items() if count > 1}
 
 
-def _leaf_names(schema: pa.Schema) -> dict[ColumnPath, str]:
+@lru_cache(maxsize=8)  # each file of a commit asks several times
+def _leaf_names(schema: pa.Schema) -> Mapping[ColumnPath, str]:
     """Returns Parquet's name of each leaf column, by its path. Paths inside lists and maps contain a mark."""
     sink = io.BytesIO()
     pq.ParquetWriter(sink, schema, store_schema=False).close()

@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import Constant, Expr
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
-from dbt.adapters.zlayout.spark.catalyst.expressions import ExpressionForms, KnownExpressions
+from dbt.adapters.zlayout.spark.catalyst.expressions import KnownExpressions
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
@@ -64,10 +64,7 @@ def predicates_that_fit(
 def known_expressions(spark: SparkSession, opened: TableSnapshot) -> KnownExpressions | None:
     """Returns the expressions that the index of a version knows, as the session understands them."""
     texts = OptionalIndexes.of_stored(opened.snapshot.layout).expressions
-    if not texts:
-        return None
-    forms = ExpressionForms(Jvm.of(spark), spark._jsparkSession, opened.row_schema_json)
-    return KnownExpressions(forms, forms.known(texts))
+    return KnownExpressions.of(Jvm.of(spark), spark._jsparkSession, opened.row_schema_json, texts) if texts else None
 
 
 def _read(

@@ -30,7 +30,6 @@ from dbt.adapters.zlayout.predicate.expr import And, Expr
 from dbt.adapters.zlayout.predicate.normal_form import TRUE
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
 from dbt.adapters.zlayout.spark.catalyst.expressions import (
-    ExpressionForms,
     ExpressionSettings,
     KnownExpressions,
     session_of_thread,
@@ -165,8 +164,7 @@ class ZlayoutFileIndex(ABC):
             native = session_of_thread(self._jvm)
             mode = settings_of(native)
             if mode not in self._expressions:
-                forms = ExpressionForms(self._jvm, native, self.opened.row_schema_json)
-                self._expressions[mode] = KnownExpressions(forms, forms.known(texts))
+                self._expressions[mode] = KnownExpressions.of(self._jvm, native, self.opened.row_schema_json, texts)
             return self._expressions[mode]
         except Exception:  # conditions on expressions then read all files
             _LOG.warning("expressions of %s have no statistics", self.opened.location, exc_info=True)

@@ -134,9 +134,7 @@ def _shown(number: int, table: TableReport | Unreadable, with_dbt: bool) -> dict
 
 
 def _command(problem: Problem, with_dbt: bool) -> str:
-    if problem.remedy is None:
-        return ""
-    return problem.remedy.dbt_command() if with_dbt else problem.remedy.zlayout_command()
+    return "" if problem.remedy is None else problem.remedy.command(with_dbt=with_dbt)
 
 
 def _plots(table: TableReport) -> list[dict[str, Any]]:
