@@ -38,8 +38,8 @@ CORE = ("config", "curve", "predicate", "pruning", "layout", "timeline", "index"
 SUITES = ("engine", "conformance", "adapter", "faults", "stores", "tpch")
 LAWS = ("tests/properties", "tests/protocol")
 LANES = 2
-# Of the engine's suite on an older Spark an eighth runs; of dbt's suites on an older dbt-core, a 24th.
-SHARES = 8
+# Of the engine's suite on an older Spark a sixteenth runs; of dbt's suites on an older dbt-core, a 48th: a module each.
+SHARES = 16
 SMALL_SHARES = 3 * SHARES
 _LINES_OF_A_FAILURE = 25
 _COUNTED = ("tests", "failures", "errors", "skipped")
