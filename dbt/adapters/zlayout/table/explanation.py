@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.predicate.expr import Expr, columns_of
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for, prune
 from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
 from dbt.adapters.zlayout.quantities import counted, ruled_lines, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
-from dbt.adapters.zlayout.spark.read.conditions import known_expressions, predicates_that_fit
+from dbt.adapters.zlayout.spark.read.conditions import predicates_that_fit
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -367,7 +368,8 @@ def reads_of_conditions(
     spark: SparkSession, opened: TableSnapshot, conditions: Sequence[str]
 ) -> list[ConditionReads | None]:
     """Returns what conditions read of a version; None for each that does not fit its columns."""
-    predicates = predicates_that_fit(spark, opened.row_schema_json, conditions, known_expressions(spark, opened))
+    expressions = OptionalIndexes.of_stored(opened.snapshot.layout).expressions
+    predicates = predicates_that_fit(spark, opened.row_schema_json, conditions, expressions)
     return [
         None if predicate is None else reads_of(opened, predicate, condition)
         for condition, predicate in zip(conditions, predicates, strict=True)
