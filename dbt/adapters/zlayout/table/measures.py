@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -28,12 +28,11 @@ from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files
 from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
-from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.table.explanation import files_read, scans_of, skipped_percent
+from dbt.adapters.zlayout.table.explanation import Explanation, explain
 from dbt.adapters.zlayout.timeline.files.naming import is_own_name
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
@@ -46,33 +45,7 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMES = 20
-
-
-@dataclass(frozen=True)
-class PredicateFiles:
-    """How much of a table a predicate reads.
-
-    Attributes:
-        predicate: A condition, as in a WHERE clause.
-        kept_files: Files that are read.
-        kept_rows: Rows in the files that are read.
-        kept_bytes: Size of the files that are read.
-    """
-
-    predicate: str
-    total_files: int
-    kept_files: int
-    kept_rows: int
-    kept_bytes: int
-
-    @property
-    def skipped_percent(self) -> float:
-        """The share of the files that are not read, 0 … 100; 100 for a table without files."""
-        return skipped_percent(self.kept_files, self.total_files)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the figures as plain values."""
-        return {**vars(self), "skipped_percent": self.skipped_percent}
+_FIGURES_OF_A_PREDICATE = ("predicate", "total_files", "kept_files", "kept_rows", "kept_bytes", "skipped_percent")
 
 
 @dataclass(frozen=True)
@@ -84,7 +57,7 @@ class ClusteringInformation(ClusteringMeasures):
         version: The version of the snapshot.
         managed: Whether this package writes the table. If not, it is only indexed.
         zorder: The table's clustering keys.
-        predicate: What the given predicate reads; None if none was given.
+        predicate: The explanation of the given predicate, with its text as given; None if none was given.
         problems: Problems of the index. The files they concern count as unknown.
     """
 
@@ -92,7 +65,7 @@ class ClusteringInformation(ClusteringMeasures):
     version: int
     managed: bool
     zorder: tuple[str, ...]
-    predicate: PredicateFiles | None
+    predicate: Explanation | None
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,7 +76,9 @@ class ClusteringInformation(ClusteringMeasures):
             "managed": self.managed,
             "zorder": list(self.zorder),
             **super().to_dict(),
-            "predicate": None if self.predicate is None else self.predicate.to_dict(),
+            "predicate": None
+            if self.predicate is None
+            else {name: getattr(self.predicate, name) for name in _FIGURES_OF_A_PREDICATE},
             "problems": list(self.problems),
         }
 
@@ -122,7 +97,7 @@ def clustering_information(
         version=opened.version,
         managed=opened.managed,
         zorder=tuple(format_column_path(tuple(path)) for path in opened.snapshot.layout.get("zorder", [])),
-        predicate=None if predicate is None else _files_of(scans_of(spark, name, opened, predicate), predicate),
+        predicate=None if predicate is None else replace(explain(spark, name, opened, predicate), predicate=predicate),
         problems=tuple(opened.index.problems),
     )
 
@@ -227,12 +202,6 @@ def _published(opened: TableSnapshot) -> dict[str, Any]:
             # `unfinished` has the error.
             continue
     return found
-
-
-def _files_of(scans: Sequence[ExplainedScan], predicate: str) -> PredicateFiles:
-    files = scans[0].opened.files
-    kept = files.filter(pa.array(files_read(scans)))
-    return PredicateFiles(predicate, len(files), len(kept), kept.total_rows, kept.total_bytes)
 
 
 def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, subject: str) -> ClusteringMeasures:

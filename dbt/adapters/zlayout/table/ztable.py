@@ -57,12 +57,11 @@ from dbt.adapters.zlayout.table.advice import advice_for_table, names_of, with_c
 from dbt.adapters.zlayout.table.explanation import (
     ConditionReads,
     Explanation,
+    explain,
     explanation_of,
-    explanation_of_table,
     reads_of_conditions,
-    scans_of,
 )
-from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport, layout_report
+from dbt.adapters.zlayout.table.layout_report import TableReport, layout_report
 from dbt.adapters.zlayout.table.maintenance import (
     clean_table,
     cluster,
@@ -398,7 +397,7 @@ class ZTable:
         Args:
             predicate_sql: A condition, as in a WHERE clause.
         """
-        return explanation_of_table(scans_of(self._spark, self._table, self._opened, predicate_sql))
+        return explain(self._spark, self._table, self._opened, predicate_sql)
 
     def advise(
         self,
@@ -489,7 +488,7 @@ class ZTable:
             layout = None  # no column of the table has statistics
         return verdict_of(TableFigures.of_information(information), layout)
 
-    def layout_report(self, conditions: Sequence[AskedCondition] = (), *, most_files: int = 1000) -> TableReport:
+    def layout_report(self, conditions: Sequence[WeightedCondition] = (), *, most_files: int = 1000) -> TableReport:
         """Returns what a layout report says of the table. Without conditions, it reads log, index and folder alone.
 
         Args:

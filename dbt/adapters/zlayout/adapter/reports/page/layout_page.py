@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.layout.file_map import FileMap
 from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.table_verdict import Level, Problem, TableVerdict
 from dbt.adapters.zlayout.quantities import counted, number_text, size_text
-from dbt.adapters.zlayout.table.layout_report import PredicateReads, TableReport
+from dbt.adapters.zlayout.table.layout_report import ReportedCondition, TableReport
 
 # Together the maps have at most this many rectangles, so that a report of 50 tables stays below 3 MB.
 _ALL_FILES, _FEWEST_FILES, _MOST_FILES = 12_000, 100, 1_500
@@ -228,9 +228,9 @@ def _reads_plot(table: TableReport) -> dict[str, Any] | None:
         "head": ["condition", "from", "weight", "files read"],
         "body": [
             [
-                _short(each.predicate, _LONGEST_PREDICATE),
-                each.source,
-                number_text(each.weight),
+                _short(each.condition.sql, _LONGEST_PREDICATE),
+                each.condition.source,
+                number_text(each.condition.weight),
                 each.problem or f"{int(each.read.sum()):,} of {len(each.read):,}",
             ]
             for each in table.reads
@@ -326,7 +326,7 @@ def _data(table: TableReport) -> dict[str, Any]:
     return found
 
 
-def _map_data(found: FileMap, reads: Sequence[PredicateReads]) -> dict[str, Any]:
+def _map_data(found: FileMap, reads: Sequence[ReportedCondition]) -> dict[str, Any]:
     data: dict[str, Any] = {
         "axes": [
             {
@@ -345,18 +345,18 @@ def _map_data(found: FileMap, reads: Sequence[PredicateReads]) -> dict[str, Any]
         "minute": [at // 60_000 for at in found.files["modified_ms"].to_pylist()],
     }
     if reads:
-        total = sum(each.weight for each in reads)
-        often = sum(each.weight * each.read[found.positions] for each in reads)
+        total = sum(each.condition.weight for each in reads)
+        often = sum(each.condition.weight * each.read[found.positions] for each in reads)
         data["often"] = np.round(np.asarray(often) / total, 3).tolist()
     return data
 
 
-def _bins(reads: PredicateReads, found: FileMap) -> list[Any]:
+def _bins(reads: ReportedCondition, found: FileMap) -> list[Any]:
     """Returns a condition, and the share of files that it reads in each of some bins of files."""
     read = reads.read[found.positions].astype(float)
     edges = np.unique(np.linspace(0, len(read), min(_MOST_BINS, len(read)) + 1).astype(int))
     shares = np.add.reduceat(read, edges[:-1]) / np.diff(edges)
-    return [_short(reads.predicate, _LONGEST_PREDICATE), np.round(shares, 3).tolist()]
+    return [_short(reads.condition.sql, _LONGEST_PREDICATE), np.round(shares, 3).tolist()]
 
 
 def _values(table: TableReport | Unreadable) -> dict[str, Any]:
@@ -385,9 +385,9 @@ def _values(table: TableReport | Unreadable) -> dict[str, Any]:
         "logs": dict(table.logs),
         "conditions": [
             {
-                "predicate": each.predicate,
-                "source": each.source,
-                "weight": each.weight,
+                "predicate": each.condition.sql,
+                "source": each.condition.source,
+                "weight": each.condition.weight,
                 "files_read": int(each.read.sum()),
                 "files": len(each.read),
                 "problem": each.problem,
