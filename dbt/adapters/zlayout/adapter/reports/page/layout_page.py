@@ -7,7 +7,7 @@ import functools
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,11 +68,6 @@ def most_files(tables: int) -> int:
 def worst_first(tables: Sequence[TableReport | Unreadable]) -> list[TableReport | Unreadable]:
     """Returns tables in the order of the report: the worst first, then by name."""
     return sorted(tables, key=lambda each: (tuple(-part for part in each.verdict.badness), each.name))
-
-
-def report_values(tables: Sequence[TableReport | Unreadable]) -> list[dict[str, Any]]:
-    """Returns the report as plain values for JSON, worst first."""
-    return [_values(each) for each in worst_first(tables)]
 
 
 def report_page(
@@ -363,7 +358,6 @@ def _values(table: TableReport | Unreadable) -> dict[str, Any]:
     found: dict[str, Any] = {"table": table.name, "verdict": table.verdict.to_dict()}
     if isinstance(table, Unreadable):
         return found
-    plain: Mapping[str, Callable[[ClusteringMeasures], Any]] = {"clustering": ClusteringMeasures.to_dict}
     return {
         **found,
         "location": table.location,
@@ -376,7 +370,7 @@ def _values(table: TableReport | Unreadable) -> dict[str, Any]:
         "partition_by": list(table.partition_by),
         "table_type": table.table_type,
         "storage": vars(table.storage),
-        **{name: None if table.layout is None else make(table.layout) for name, make in plain.items()},
+        "clustering": None if table.layout is None else table.layout.to_dict(),
         "last_clustering": {
             "version": table.clustered,
             "depth_before": None if table.before is None else table.before.average_depth,
@@ -442,8 +436,8 @@ def report_text(tables: Sequence[TableReport | Unreadable], path: str, size_byte
 
 
 def report_json(tables: Sequence[TableReport | Unreadable], path: str | None) -> str:
-    """Returns the report as JSON, and where its page is."""
-    return json_text({"path": path, "tables": report_values(tables)})
+    """Returns the report as JSON, worst first, and where its page is."""
+    return json_text({"path": path, "tables": [_values(each) for each in worst_first(tables)]})
 
 
 def write_whole(path: Path, text: str) -> int:
