@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, ZlayoutError
 from dbt.adapters.zlayout.layout.file_map import FileMap, file_map
@@ -23,6 +22,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import explain
 from dbt.adapters.zlayout.table.measures import measure_table, measured_columns
@@ -133,7 +133,7 @@ def layout_report(
         CorruptError: The newest version cannot be read.
     """
     snapshot, timeline = opened.snapshot, opened.timeline
-    zorder = tuple(format_column_path(tuple(path)) for path in snapshot.layout.get("zorder", []))
+    zorder = config_of(snapshot).clustering.names
     logs = merging_information(opened) if opened.merges_on_read else {}
     storage = storage_use(timeline, opened.managed)
     pending = pending_plans(opened)

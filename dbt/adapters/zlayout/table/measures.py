@@ -96,7 +96,7 @@ def clustering_information(
         table=str(name),
         version=opened.version,
         managed=opened.managed,
-        zorder=tuple(format_column_path(tuple(path)) for path in opened.snapshot.layout.get("zorder", [])),
+        zorder=config_of(opened.snapshot).clustering.names,
         predicate=None if predicate is None else replace(explain(spark, name, opened, predicate), predicate=predicate),
         problems=tuple(opened.index.problems),
     )
@@ -105,8 +105,8 @@ def clustering_information(
 def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
     """Returns the state of a table as a dictionary. See ``ZTable.information``."""
     snapshot = opened.snapshot
-    auto = config_of(snapshot).auto_keys
-    layout, summary = snapshot.layout, opened.timeline.read(snapshot.version).summary
+    config = config_of(snapshot)
+    summary = opened.timeline.read(snapshot.version).summary
     merging = merging_information(opened) if opened.merges_on_read else {}
     stale = stale_files(opened)
     orphans = stale["path"].filter(pc.equal(stale["reason"], ORPHAN)).to_pylist()
@@ -123,8 +123,8 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "files": len(snapshot.files),
         "rows": row_count(snapshot),
         "bytes": snapshot.files.total_bytes,
-        "zorder": [".".join(path) for path in layout.get("zorder", [])],
-        "curve": layout.get("curve"),
+        "zorder": [".".join(path) for path in config.clustering.columns],
+        "curve": snapshot.layout.get("curve"),
         "partition_by": list(snapshot.partition_by),
         "partitions": len(opened.partition_keys) if snapshot.partition_by else 0,
         "overlap_depth": summary.get("overlap_depth"),
@@ -135,10 +135,10 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "table_type": table_type_of(opened).kind,
         "unfinished": unfinished_work(opened),
         "published": _published(opened),
-        **({} if auto.why is None else {"auto_keys": auto.why}),
-        "bloom": [format_column_path(path) for path in config_of(snapshot).indexes.bloom or ()],
-        "lookup": [format_column_set(columns) for columns in config_of(snapshot).indexes.lookup or ()],
-        "stats_expressions": list(config_of(snapshot).indexes.stats_expressions or ()),
+        **({} if config.auto_keys.why is None else {"auto_keys": config.auto_keys.why}),
+        "bloom": list(map(format_column_path, config.indexes.bloom or ())),
+        "lookup": list(map(format_column_set, config.indexes.lookup or ())),
+        "stats_expressions": list(config.indexes.stats_expressions or ()),
         "pending": pending_plans(opened),
         **merging,
         **advice,
