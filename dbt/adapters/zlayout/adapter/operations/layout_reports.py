@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, table_advice
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
 from dbt.adapters.zlayout.adapter.operations.linting import find_conditions
+from dbt.adapters.zlayout.adapter.reports import write_whole
 from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     Section,
     Unreadable,
@@ -19,7 +20,6 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     report_page,
     report_text,
     worst_first,
-    write_whole,
 )
 from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError

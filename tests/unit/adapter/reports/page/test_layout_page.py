@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import stat
 from pathlib import Path
 
 import pytest
@@ -20,9 +19,8 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     report_text,
     vega_script,
     worst_first,
-    write_whole,
 )
-from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.layout.table_verdict import unreadable
 from dbt.adapters.zlayout.timeline.files.action import Operation
 
@@ -155,22 +153,6 @@ def test_the_terminal_says_where_the_report_is_and_each_verdict(tmp_path):
         "r.html: the report of 1 table, 2.0 KiB",
         f"  {tmp_path}/good  Good: a lookup on a reads 4 of 16 files, on b reads 4",
     ]
-
-
-def test_the_file_is_replaced_in_one_step_and_a_folder_is_made(tmp_path):
-    path = tmp_path / "target" / "r.html"
-    assert write_whole(path, "é") == 2
-    assert write_whole(path, "new") == 3
-    assert path.read_text("utf-8") == "new"
-    assert [each.name for each in path.parent.iterdir()] == ["r.html"]
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
-
-
-def test_a_file_that_cannot_be_written_is_named_and_nothing_is_left(tmp_path):
-    (tmp_path / "r.html").mkdir()
-    with pytest.raises(ConfigError, match=r"r\.html cannot be written"):
-        write_whole(tmp_path / "r.html", "x")
-    assert [each.name for each in tmp_path.iterdir()] == ["r.html"]
 
 
 def test_maps_of_many_tables_share_the_space():

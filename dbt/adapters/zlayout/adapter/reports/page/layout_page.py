@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import os
 import re
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from dbt.adapters.zlayout.adapter.reports import json_text
-from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.layout.file_map import FileMap
 from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.table_verdict import Level, Problem, TableVerdict
@@ -438,26 +435,3 @@ def report_text(tables: Sequence[TableReport | Unreadable], path: str, size_byte
 def report_json(tables: Sequence[TableReport | Unreadable], path: str | None) -> str:
     """Returns the report as JSON, worst first, and where its page is."""
     return json_text({"path": path, "tables": [_values(each) for each in worst_first(tables)]})
-
-
-def write_whole(path: Path, text: str) -> int:
-    """Writes a file in one step: a reader sees the old file or the new one. Returns its size in bytes.
-
-    Raises:
-        ConfigError: The file cannot be written.
-    """
-    content = text.encode()
-    scratch = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(scratch).chmod(0o644)
-        Path(scratch).replace(path)
-    except OSError as error:
-        if scratch is not None:
-            with suppress(OSError):
-                Path(scratch).unlink()
-        raise ConfigError([f"path: {path} cannot be written ({error.strerror or error}); give another file"]) from error
-    return len(content)
