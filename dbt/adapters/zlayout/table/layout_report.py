@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_informat
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import explain
-from dbt.adapters.zlayout.table.measures import measure_table, measured_columns
+from dbt.adapters.zlayout.table.measures import measure_keys, measure_table, measured_columns
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import log_files
@@ -154,7 +154,7 @@ def layout_report(
         pending_compactions=len(pending["compaction"]),
         unfinished=tuple(unfinished_work(opened)),
     )
-    layout = _measured(opened, str(name))
+    layout = measure_keys(opened, str(name))
     versions, problems = _versions(timeline)
     clustered = next((each for each in reversed(versions) if each.operation == Operation.CLUSTERING), None)
     kept = clustered is not None and clustered.version > 0
@@ -225,13 +225,6 @@ def _without_index(opened: TableSnapshot) -> int:
 
     known = pc.is_in(identities(opened.snapshot.files.arrow), value_set=identities(opened.index.rows()))
     return len(known) - int(pc.sum(known, min_count=0).as_py())
-
-
-def _measured(opened: TableSnapshot, subject: str) -> ClusteringMeasures | None:
-    try:
-        return measure_table(opened, None, subject)
-    except ConfigError:
-        return None  # no column of the table has statistics
 
 
 def _measured_at(opened: TableSnapshot, version: int, zorder: Sequence[str]) -> ClusteringMeasures | None:

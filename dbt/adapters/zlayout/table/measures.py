@@ -220,6 +220,14 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
     return clustering_measures(opened.files, statistics, types, opened.partition_of_file)
 
 
+def measure_keys(opened: TableSnapshot, subject: str) -> ClusteringMeasures | None:
+    """Measures the clustering keys, or all columns in a table without keys; None if no column has statistics."""
+    try:
+        return measure_table(opened, None, subject)
+    except ConfigError:
+        return None
+
+
 def measured_columns(
     opened: TableSnapshot, columns: Sequence[str] | str | None, subject: str
 ) -> dict[ColumnPath, pa.DataType]:

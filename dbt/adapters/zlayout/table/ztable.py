@@ -62,6 +62,7 @@ from dbt.adapters.zlayout.table.measures import (
     commit_history,
     information,
     live_files,
+    measure_keys,
     rows_changed_at,
 )
 from dbt.adapters.zlayout.table.row_changes import change_feed, change_rows, modification
@@ -467,12 +468,7 @@ class ZTable:
 
     def verdict(self) -> TableVerdict:
         """Returns how good the table is: a level, one sentence, and its problems with what solves each."""
-        information = self.information()
-        try:
-            layout = self.clustering_information()
-        except ConfigError:
-            layout = None  # no column of the table has statistics
-        return verdict_of(TableFigures.of_information(information), layout)
+        return verdict_of(TableFigures.of_information(self.information()), measure_keys(self._opened, self.name))
 
     def layout_report(self, conditions: Sequence[WeightedCondition] = (), *, most_files: int = 1000) -> TableReport:
         """Returns what a layout report says of the table. Without conditions, it reads log, index and folder alone.
