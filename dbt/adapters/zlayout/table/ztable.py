@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.settings import Scope, keys_of
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.config.workload import WeightedCondition, parse_workload
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, VersionNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, VersionNotFoundError
 from dbt.adapters.zlayout.layout.table_verdict import TableFigures, TableVerdict, verdict_of
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TablePath, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
@@ -37,8 +37,8 @@ from dbt.adapters.zlayout.spark.merge_on_read import delta_commit
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaPlan
 from dbt.adapters.zlayout.spark.read.explain import explain_scans
-from dbt.adapters.zlayout.spark.read.record_tables import rows_of, table_entry
-from dbt.adapters.zlayout.spark.read.session import newest_managed, not_a_table, open_entry
+from dbt.adapters.zlayout.spark.read.record_tables import rows_of
+from dbt.adapters.zlayout.spark.read.session import newest_managed, open_named
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write import strategies
@@ -135,15 +135,8 @@ class ZTable:
         Raises:
             TableNotFoundError: The table does not exist, or it has no index.
         """
-        catalog = Catalog(spark)
-        found = catalog.name(name)
-        entry = table_entry(catalog, found)
-        if entry is None:
-            raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema name")
-        opened = open_entry(spark, entry)
-        if opened is None:
-            raise not_a_table(found, entry)
-        return cls(spark, found, opened)
+        found = Catalog(spark).name(name)
+        return cls(spark, found, open_named(spark, found)[1])
 
     @classmethod
     def for_path(cls, spark: SparkSession, path: str | os.PathLike[str]) -> ZTable:
