@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.layout.depth import Overlap
 from dbt.adapters.zlayout.layout.measures import ColumnClustering
 from dbt.adapters.zlayout.table.explanation import Explanation
-from dbt.adapters.zlayout.table.measures import ClusteringInformation, PredicateFiles
+from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -110,7 +110,7 @@ def test_every_part_of_an_explanation_is_documented():
     assert [each for each in parts if f"`{each}`" not in PAGES["python.md"]] == []
 
 
-@pytest.mark.parametrize("part", [ClusteringInformation, ColumnClustering, Overlap, PredicateFiles])
+@pytest.mark.parametrize("part", [ClusteringInformation, ColumnClustering, Overlap])
 def test_every_figure_of_a_layout_is_documented(part):
     names = [each.name for each in dataclasses.fields(part)]
     names += [name for name, _ in inspect.getmembers(part, lambda each: isinstance(each, property))]

@@ -169,11 +169,13 @@ import sys
 from pyspark.sql import SparkSession
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TABLE_ID_PROPERTY
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.spark.history.time_travel import TimeTravelSpec, rows_at
+from dbt.adapters.zlayout.spark.history.time_travel import TimeTravelSpec, opened_at
+from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-opened = TableSnapshot.newest({location!r}, "UTC")
+catalog, opened = Catalog(spark), TableSnapshot.newest({location!r}, "UTC")
 for version in range({len(rows)}):
-    print("rows", version, rows_at(Catalog(spark), opened, "there", TimeTravelSpec(version=version)).count())
+    past = opened_at(catalog, opened, "there", TimeTravelSpec(version=version))
+    print("rows", version, rows_of(catalog, past).count())
 """)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr

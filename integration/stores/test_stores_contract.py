@@ -7,7 +7,7 @@ from store_contract import StoreContract, StoreRaces
 
 from dbt.adapters.zlayout.errors import StoreError, UnsupportedError
 from dbt.adapters.zlayout.spark.jvm.hadoop_store import HadoopStore, open_hadoop_store
-from dbt.adapters.zlayout.store import check_create_if_absent, open_store, workers_can_write
+from dbt.adapters.zlayout.store import check_create_if_absent, open_store
 from dbt.adapters.zlayout.store.cloud import CloudStore
 
 # About one round in twenty has two winners.
@@ -70,11 +70,6 @@ def _both_renames_succeed(store, number):
 def test_hdfs_knows_no_colon_in_a_name_and_says_so(store):
     with pytest.raises(StoreError, match=r"a:b"):
         store.create("k=a:b", b"x")
-
-
-@pytest.mark.parametrize("location", ["hdfs"], indirect=True)
-def test_python_workers_cannot_write_to_hdfs(store):
-    assert not workers_can_write(store)
 
 
 def test_a_view_is_served_where_hdfs_is_behind_it_and_refused_where_local_files_are(spark, hdfs, tmp_path):

@@ -90,6 +90,7 @@ def test_the_word_off_needs_no_quotes_in_yaml():
     (value,) = yaml.safe_load("compaction: off").values()
     assert parse_table_config({**MERGING, "compaction": value}).table_type.compaction == "off"
     assert parse_reclustering({"clustering": value}, []).mode == "off"
+    assert parse_reclustering({"clustering": str(value)}, []).mode == "off"
 
 
 @pytest.mark.parametrize("key", TABLE_TYPE_KEYS[1:])

@@ -13,7 +13,7 @@ import pytest
 from obstore.store import MemoryStore
 
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.store import check_create_if_absent, open_store, qualified, workers_can_write
+from dbt.adapters.zlayout.store import check_create_if_absent, open_store, qualified
 from dbt.adapters.zlayout.store.cloud import CloudStore
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.store.uri import without_login
@@ -70,19 +70,6 @@ def test_without_a_jvm_a_hadoop_file_system_is_refused_with_what_to_do(scheme: s
     location = f"{scheme}://namenode/t"
     answer = subprocess.run([sys.executable, "-c", PROGRAM, location], capture_output=True, text=True, check=True)
     assert re.search(f"'{location}'.*JVM.*writer: spark", answer.stdout)
-
-
-class _At(LocalStore):
-    def __init__(self, root_uri: str) -> None:
-        self.root_uri = root_uri
-
-
-@pytest.mark.parametrize(
-    ("root_uri", "reached"),
-    [("file:///w/t", True), ("s3a://b/t", True), ("hdfs://n:8020/t", False), ("viewfs://c/t", False)],
-)
-def test_workers_reach_what_needs_no_jvm(root_uri: str, reached: bool) -> None:
-    assert workers_can_write(_At(root_uri)) is reached
 
 
 def test_cloud_locations_keep_the_scheme_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,32 +217,25 @@ class _Judged:
         return tuple(1 - new / old if old > 0 else 0.0 for old, new in zip(over, of, strict=True))
 
 
+@dataclass
 class _Advising:
-    def __init__(
-        self,
-        sample: Sample,
-        queries: Sequence[Query],
-        size: TableSize,
-        present: Present,
-        min_gain: float,
-        may_partition: bool,
-        may_choose_keys: bool,
-        may_index: bool,
-    ) -> None:
-        self.may_index = may_index
-        self.may_partition = may_partition
-        self.may_choose_keys = may_choose_keys
-        self.sample = sample
-        self.queries = queries
-        self.size = size
-        self.present = present
-        self.min_gain = min_gain
-        self.weights = [each.weight for each in queries]
-        self.predicates = [normal_form(each.predicate) for each in queries]
-        self.files = size.files_then
-        self.judged_files = sampled_files(self.files, sample.row_count // 2)
-        self._now: dict[int, tuple[Expr, float]] = {}
-        self._judges: dict[int, tuple[Weighted, float, float]] = {}
+    sample: Sample
+    queries: Sequence[Query]
+    size: TableSize
+    present: Present
+    min_gain: float
+    may_partition: bool
+    may_choose_keys: bool
+    may_index: bool
+    _now: dict[int, tuple[Expr, float]] = field(default_factory=dict)
+    _judges: dict[int, tuple[Weighted, float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.weights = [each.weight for each in self.queries]
+        self.predicates = [normal_form(each.predicate) for each in self.queries]
+        self.workload = Weighted.of(self.predicates, self.weights)
+        self.files = self.size.files_then
+        self.judged_files = sampled_files(self.files, self.sample.row_count // 2)
 
     def run(self) -> Advice:
         kept = self._found_by_value((*self.present.bloom, *self.present.lookup))
@@ -368,7 +361,7 @@ class _Advising:
             now: The shares now.
             whole: Whether the table is rewritten. Otherwise only indexes are added to the files as they are.
         """
-        queries = Weighted.of(self.predicates, self.weights)
+        queries = self.workload
         if not whole:
             return _limited(queries, now, found)
         every = np.asarray([self._shares(layout, queries, found, seed) for seed in _SEEDS])
@@ -399,7 +392,7 @@ class _Advising:
 
     def _bloom(self, layout: Layout, kept: Mapping[ColumnPath, float]) -> tuple[ColumnPath, ...]:
         """Returns the columns whose Bloom filters would pay in a layout, besides those that exist."""
-        queries = Weighted.of(self.predicates, self.weights)
+        queries = self.workload
         wanted = {path for each in self.predicates for path, _ in values_wanted(each)}
         usable = [
             path
@@ -428,7 +421,7 @@ class _Advising:
         now: Shares,
         then: Shares,
     ) -> Advice:
-        queries = Weighted.of(self.predicates, self.weights)
+        queries = self.workload
         opened_now, opened_then = queries.mean(now), queries.mean(then)
         saved = max(0, round((opened_now - opened_then) * self.size.size_bytes))
         # A rewrite reads and writes the table; filters alone read it.
@@ -476,7 +469,7 @@ class _Advising:
         """
         if self.present.opened is None or not self.may_index:
             return
-        queries = Weighted.of(self.predicates, self.weights)
+        queries = self.workload
 
         def shares_of_files(files: int, *, with_all: bool = False) -> list[float]:
             sample = replace(self.sample, untracked=frozenset()) if with_all else self.sample

@@ -86,6 +86,11 @@ class ClusteringConfig:
     by_workload: bool = False
     asked: Asked | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys as ``zorder`` lists them."""
+        return tuple(map(format_column_path, self.columns))
+
     def stored(self) -> dict[str, Any]:
         """Returns the settings as a version stores them."""
         return {

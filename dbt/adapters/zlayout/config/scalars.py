@@ -105,12 +105,23 @@ def parse_size(key: str, value: object, problems: list[str]) -> int | None:
     return size_bytes
 
 
+def word_of(value: object) -> str:
+    """Returns a word in lower case; '' if the value is no text.
+
+    YAML reads `off` as false, which a profile and Jinja turn into text: all of these are 'off'.
+
+    >>> [word_of(each) for each in ("Inline", "off", False, "False", 7)]
+    ['inline', 'off', 'off', 'off', '']
+    """
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return "off" if value is False or word == "false" else word
+
+
 def one_of(*allowed: str) -> Parser[str]:
-    """Returns a parser of words, in any case. YAML reads `off` as false."""
+    """Returns a parser of words, in any case."""
 
     def parse(key: str, value: object, problems: list[str]) -> str | None:
-        word = value.strip().lower() if isinstance(value, str) else "off" if value is False else ""
-        if word in allowed:
+        if (word := word_of(value)) in allowed:
             return word
         problems.append(f"{key}: {value!r} is not one of {', '.join(allowed)}")
         return None

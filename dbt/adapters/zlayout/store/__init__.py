@@ -1,6 +1,6 @@
 """The store of one table's files: reading, atomic writing and listing, locally, in a cloud or on Hadoop."""
 
-from dbt.adapters.zlayout.store.opening import check_create_if_absent, check_place, open_store, workers_can_write
+from dbt.adapters.zlayout.store.opening import check_create_if_absent, check_place, open_store
 from dbt.adapters.zlayout.store.protocol import Store, StoredFile, StoredFiles
 from dbt.adapters.zlayout.store.uri import qualified
 
@@ -12,5 +12,4 @@ __all__ = [
     "check_place",
     "open_store",
     "qualified",
-    "workers_can_write",
 ]

@@ -121,14 +121,6 @@ def check_place(location: str) -> None:
         )
 
 
-def workers_can_write(store: Store) -> bool:
-    """Returns whether Spark's Python workers, which have no JVM, can access the files of a store.
-
-    If they cannot, Spark's own writer writes the rows, and the driver names the files.
-    """
-    return urlsplit(store.root_uri).scheme not in _HADOOP_SCHEMES
-
-
 def no_jvm(location: str) -> UnsupportedError:
     """Returns the error for a process that would need a Spark driver's JVM."""
     return UnsupportedError(

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, TableSize, advise
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
@@ -72,7 +71,7 @@ def advice_for_table(
     keys = config.clustering.columns
     folders: tuple[ColumnPath, ...] = tuple((name,) for name in opened.partition_columns)
     paths = _sampled_paths(opened.row_schema_json, queries, (*keys, *folders))
-    rows = int(pc.sum(opened.files.column("row_count")).as_py() or 0)
+    rows = opened.files.total_rows
     if not rows:
         raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
     indexed = config.indexes.expressions

@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.predicate.expr import Expr, columns_of
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for, prune
 from dbt.adapters.zlayout.pruning.scan import ScanStage
-from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Verdict
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.quantities import counted, ruled_lines, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
-from dbt.adapters.zlayout.spark.read.conditions import known_expressions, predicates_that_fit
+from dbt.adapters.zlayout.spark.read.conditions import predicates_that_fit
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -37,11 +38,6 @@ _JOINS = pa.schema(
         ("by_partition", pa.bool_()),
     ]
 )
-
-
-def skipped_percent(kept: int, total: int) -> float:
-    """Returns the share of files that are not opened, 0 … 100; 100 if there are no files."""
-    return 100.0 * (total - kept) / total if total else 100.0
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,7 @@ class Explanation:
     @property
     def skipped_percent(self) -> float:
         """The share of the files that are not opened, 0 … 100; 100 for a table without files."""
-        return skipped_percent(self.kept_files, self.total_files)
+        return 100.0 * self.skipped_files / self.total_files if self.total_files else 100.0
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the explanation as plain values for JSON. docs/skipping.md has the schema."""
@@ -177,26 +173,13 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
     )
 
 
-def scans_of(spark: SparkSession, table: TableRef, opened: TableSnapshot, predicate_sql: str) -> list[ExplainedScan]:
-    """Returns the scans of ``select * … where <predicate>``. There is always one: a condition may read no file."""
-    return explain_predicate(spark, table, opened, predicate_sql) or [empty_scan(table, opened)]
+def explain(spark: SparkSession, table: TableRef, opened: TableSnapshot, predicate_sql: str) -> Explanation:
+    """Explains ``select * … where <predicate>``. See ``ZTable.explain``.
 
-
-def files_read(scans: Sequence[ExplainedScan]) -> Flags:
-    """Returns which files of the version the scans of one table read, bool[n]."""
-    read: Flags = np.logical_or.reduce([each.filters.plan.candidates for each in scans])
-    return read
-
-
-def explanation_of_table(scans: Sequence[ExplainedScan]) -> Explanation:
-    """Returns one explanation for all scans of one table.
-
-    Args:
-        scans: The scans of one version. A merge-on-read table has several, and the scan of its rows comes first.
-
-    Returns:
-        The explanation of the first scan, in which a file is read if any of the scans reads it.
+    A merge-on-read table has several scans, and the scan of its rows comes first: the explanation is that of the first
+    scan, in which a file is read if any of the scans reads it.
     """
+    scans = explain_predicate(spark, table, opened, predicate_sql) or [empty_scan(table, opened)]
     first, *others = map(explanation_of, scans)
     files = first.files
     for other in others:
@@ -367,7 +350,8 @@ def reads_of_conditions(
     spark: SparkSession, opened: TableSnapshot, conditions: Sequence[str]
 ) -> list[ConditionReads | None]:
     """Returns what conditions read of a version; None for each that does not fit its columns."""
-    predicates = predicates_that_fit(spark, opened.row_schema_json, conditions, known_expressions(spark, opened))
+    expressions = OptionalIndexes.of_stored(opened.snapshot.layout).expressions
+    predicates = predicates_that_fit(spark, opened.row_schema_json, conditions, expressions)
     return [
         None if predicate is None else reads_of(opened, predicate, condition)
         for condition, predicate in zip(conditions, predicates, strict=True)

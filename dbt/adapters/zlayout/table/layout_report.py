@@ -7,10 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, ZlayoutError
 from dbt.adapters.zlayout.layout.file_map import FileMap, file_map
 from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
@@ -21,9 +22,10 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.table.explanation import files_read, scans_of
-from dbt.adapters.zlayout.table.measures import measure_table, measured_columns
+from dbt.adapters.zlayout.table.explanation import explain
+from dbt.adapters.zlayout.table.measures import measure_keys, measure_table, measured_columns
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import log_files
@@ -65,45 +67,25 @@ class VersionFigures:
 
 
 @dataclass(frozen=True, eq=False)
-class PredicateReads:
-    """What one condition reads.
+class ReportedCondition:
+    """A condition of the workload, and which files it reads.
 
     Attributes:
-        predicate: The condition, as in a WHERE clause.
-        source: Where it comes from, such as the name of a test.
-        weight: How much it counts.
+        condition: The condition.
         read: bool[n], whether each file of the table is read.
         problem: Why it could not be explained; then ``read`` is all True.
     """
 
-    predicate: str
-    source: str
-    weight: float
+    condition: WeightedCondition
     read: Flags
     problem: str | None = None
 
 
-@dataclass(frozen=True)
-class AskedCondition:
-    """A condition whose reads a report shows.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableReport(TableFigures):
+    """What a layout report says of one table, with the figures of its verdict.
 
     Attributes:
-        sql: The condition, as in a WHERE clause.
-        source: Where it comes from.
-        weight: How much it counts.
-    """
-
-    sql: str
-    source: str
-    weight: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class TableReport:
-    """What a layout report says of one table.
-
-    Attributes:
-        name: ``schema.table``, or the folder.
         location: The folder.
         curve: The curve; None without keys.
         table_type: 'managed' or 'indexed', and whether it merges on read.
@@ -119,13 +101,9 @@ class TableReport:
         problems: Problems of the index.
     """
 
-    name: str
     location: str
     version: int
-    rows: int
-    files: int
     size_bytes: int
-    zorder: tuple[str, ...]
     curve: str | None
     partition_by: tuple[str, ...]
     table_type: str
@@ -138,7 +116,7 @@ class TableReport:
     after: ClusteringMeasures | None
     map: FileMap | None
     logs: Mapping[str, Any]
-    reads: tuple[PredicateReads, ...]
+    reads: tuple[ReportedCondition, ...]
     problems: tuple[str, ...]
 
 
@@ -146,7 +124,7 @@ def layout_report(
     spark: SparkSession | None,
     name: TableRef,
     opened: TableSnapshot,
-    conditions: Sequence[AskedCondition] = (),
+    conditions: Sequence[WeightedCondition] = (),
     most_files: int = 1000,
 ) -> TableReport:
     """Collects what a report says of a table. Without conditions, nothing runs in Spark.
@@ -155,7 +133,7 @@ def layout_report(
         CorruptError: The newest version cannot be read.
     """
     snapshot, timeline = opened.snapshot, opened.timeline
-    zorder = tuple(format_column_path(tuple(path)) for path in snapshot.layout.get("zorder", []))
+    zorder = config_of(snapshot).clustering.names
     logs = merging_information(opened) if opened.merges_on_read else {}
     storage = storage_use(timeline, opened.managed)
     pending = pending_plans(opened)
@@ -176,18 +154,15 @@ def layout_report(
         pending_compactions=len(pending["compaction"]),
         unfinished=tuple(unfinished_work(opened)),
     )
-    layout = _measured(opened, str(name))
+    layout = measure_keys(opened, str(name))
     versions, problems = _versions(timeline)
     clustered = next((each for each in reversed(versions) if each.operation == Operation.CLUSTERING), None)
     kept = clustered is not None and clustered.version > 0
     return TableReport(
-        name=str(name),
+        **vars(figures),
         location=opened.location,
         version=snapshot.version,
-        rows=figures.rows,
-        files=figures.files,
         size_bytes=snapshot.files.total_bytes,
-        zorder=zorder,
         curve=snapshot.layout.get("curve") if zorder else None,
         partition_by=tuple(snapshot.partition_by),
         table_type=("managed" if opened.managed else "indexed") + (", merge on read" if opened.merges_on_read else ""),
@@ -252,13 +227,6 @@ def _without_index(opened: TableSnapshot) -> int:
     return len(known) - int(pc.sum(known, min_count=0).as_py())
 
 
-def _measured(opened: TableSnapshot, subject: str) -> ClusteringMeasures | None:
-    try:
-        return measure_table(opened, None, subject)
-    except ConfigError:
-        return None  # no column of the table has statistics
-
-
 def _measured_at(opened: TableSnapshot, version: int, zorder: Sequence[str]) -> ClusteringMeasures | None:
     """Returns the layout of an earlier version for the keys of today; None if its index is no longer complete."""
     with suppress(ZlayoutError):
@@ -282,10 +250,11 @@ def _map(opened: TableSnapshot, subject: str, zorder: Sequence[str], most_files:
     return file_map(opened.files, statistics, types, most_files)
 
 
-def _reads(spark: SparkSession, name: TableRef, opened: TableSnapshot, condition: AskedCondition) -> PredicateReads:
-    given = condition.sql, condition.source, condition.weight
+def _reads(
+    spark: SparkSession, name: TableRef, opened: TableSnapshot, condition: WeightedCondition
+) -> ReportedCondition:
     try:
-        scans = scans_of(spark, name, opened, condition.sql)
+        files = explain(spark, name, opened, condition.sql).files
     except Exception as error:  # of one condition; the others are still shown
-        return PredicateReads(*given, opened.all_files(), short_message(error))
-    return PredicateReads(*given, files_read(scans))
+        return ReportedCondition(condition, opened.all_files(), short_message(error))
+    return ReportedCondition(condition, np.asarray(pc.not_equal(files["verdict"], "SKIP")))

@@ -1,4 +1,4 @@
-"""Clusters and cleans a table, by the keywords that a user gives."""
+"""Clusters, compacts and cleans a table, by the keywords that a user gives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS, parse_reclustering, parse_strategy
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
-from dbt.adapters.zlayout.config.settings import PARTITION_BY, RETAIN_HOURS, RETAIN_VERSIONS
+from dbt.adapters.zlayout.config.scalars import parse_size
+from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY, PARTITION_BY, RETAIN_HOURS, RETAIN_VERSIONS
 from dbt.adapters.zlayout.config.table_config import PartitioningConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -18,6 +19,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.cluster.clustering import Clustering, ClusterSummary
 from dbt.adapters.zlayout.spark.commit.after_commit import oldest_shown
 from dbt.adapters.zlayout.spark.history.time_travel import check_managed
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary
 from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
@@ -28,60 +30,123 @@ from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SCHEDULE_OR_EXECUTE = "schedule: makes a new plan, but execute and plan run existing plans; leave them out"
 
-def clustering_of(
+
+def cluster(  # noqa: PLR0913 - the keywords of ``ZTable.cluster``
     spark: SparkSession,
     name: TableRef,
+    *,
     where: str | None,
     max_bytes: int | str | None,
     rewrite_all: bool,
+    dry_run: bool,
     strategy: str | None,
     sort_by: Sequence[str] | str | None,
+    partition_by: Sequence[str] | str | None,
+    schedule: bool,
+    execute: bool,
+    plan: str | None,
     progress: Callable[[str], None] | None,
     settings: Mapping[str, Any],
-) -> Clustering:
-    """Returns the clustering that the keywords of ``ZTable.cluster`` ask for.
+) -> ClusterSummary:
+    """Clusters a table, or plans or schedules it. See ``ZTable.cluster``.
 
     Raises:
-        ConfigError: A setting is wrong. The message names every wrong one.
+        ConfigError: A setting is wrong. The message names every wrong one of a kind.
     """
-    problems = unknown_settings(settings, CLUSTER_SETTINGS)
+    problems: list[str] = []
+    word = "execute"
+    if "pending" in settings:
+        word, old = "pending", {"pending": settings["pending"]}
+        settings = {key: value for key, value in settings.items() if key != word}
+        execute = execute or "execute" in _renamed_switches("cluster", old, {"pending": "execute"}, problems)
+        max_bytes = None if execute else max_bytes  # `pending` has always ignored it
+    execute = execute or plan is not None
+    of_a_new_plan = (where, max_bytes, rewrite_all or None, dry_run or None, partition_by, strategy, sort_by)
+    if execute and any(each is not None for each in of_a_new_plan):
+        problems.append(
+            f"{word}: where, max_bytes, rewrite_all, dry_run, partition_by, strategy and sort_by belong to a new "
+            "plan; leave them out"
+        )
+    if schedule and (dry_run or partition_by is not None):
+        problems.append("schedule: dry_run and partition_by cannot be scheduled; leave them out")
+    if schedule and execute:
+        problems.append(_SCHEDULE_OR_EXECUTE)
+    if problems:
+        raise ConfigError(problems, str(name))
+    problems += unknown_settings(settings, CLUSTER_SETTINGS)
     raw = {**settings, "cluster_max_bytes": max_bytes, "rewrite_all": rewrite_all}
     config = parse_reclustering(raw, problems)
     arranged = parse_strategy(strategy, sort_by, problems)
     if problems:
         raise ConfigError(problems, str(name))
-    return Clustering(spark, name, config, where, progress, arranged)
-
-
-def cluster(
-    work: Clustering, max_bytes: object, dry_run: bool, partition_by: Sequence[str] | str | None
-) -> ClusterSummary:
-    """Runs the clustering that `clustering_of` returned, or with ``dry_run`` only plans it. See ``ZTable.cluster``."""
-    folders = None if partition_by is None else other_folders(work.spark, work.name, partition_by)
+    work = Clustering(spark, name, config, where, progress, arranged)
+    if schedule:
+        return ClusterSummary.of_dry_run(work.schedule())
+    if execute:
+        return work.execute(plan)
+    folders = None if partition_by is None else other_folders(spark, name, partition_by)
     if folders is not None:
-        if work.strategy.name != "curve":
-            why = (
-                f"strategy: '{work.strategy.name}' cannot change partition columns, which rewrites the whole table "
-                "along its curve; cluster with partition_by first, then with the strategy"
-            )
-            raise ConfigError([why], str(work.name))
-        if work.where is not None or max_bytes is not None:
-            raise ConfigError(
-                ["partition_by: other partition columns rewrite the whole table; leave out where and max_bytes"],
-                str(work.name),
-            )
-        return work.repartition(folders, dry_run=dry_run)
-    if dry_run:
-        return ClusterSummary.of_dry_run(work.plan())
-    return work.run()
+        return _repartition(work, folders, max_bytes, dry_run)
+    return ClusterSummary.of_dry_run(work.plan()) if dry_run else work.run()
 
 
-def compaction_condition(where: str | Mapping[str, object] | None) -> str | None:
+def _repartition(work: Clustering, folders: tuple[str, ...], max_bytes: object, dry_run: bool) -> ClusterSummary:
+    if work.strategy.name != "curve":
+        why = (
+            f"strategy: '{work.strategy.name}' cannot change partition columns, which rewrites the whole table "
+            "along its curve; cluster with partition_by first, then with the strategy"
+        )
+        raise ConfigError([why], str(work.name))
+    if work.where is not None or max_bytes is not None:
+        raise ConfigError(
+            ["partition_by: other partition columns rewrite the whole table; leave out where and max_bytes"],
+            str(work.name),
+        )
+    return work.repartition(folders, dry_run=dry_run)
+
+
+def compact(  # noqa: PLR0913 - the keywords of ``ZTable.compact``
+    spark: SparkSession,
+    name: TableRef,
+    *,
+    schedule: bool,
+    execute: bool,
+    plan: str | None,
+    strategy: str | None,
+    max_bytes: int | str | None,
+    where: str | Mapping[str, object] | None,
+    logs_only: bool,
+    progress: Callable[[str], None] | None,
+    deprecated: Mapping[str, bool],
+) -> CompactionSummary:
+    """Compacts a table, or schedules it. See ``ZTable.compact``.
+
+    Raises:
+        ConfigError: A setting is wrong. The message names every wrong one.
+    """
+    problems: list[str] = []
+    chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
+    size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
+    names = {"schedule_only": "schedule", "execute_only": "execute"}
+    switches = _renamed_switches("compact", deprecated, names, problems)
+    schedule, execute = schedule or "schedule" in switches, execute or "execute" in switches
+    if schedule and (execute or plan is not None):
+        problems.append(_SCHEDULE_OR_EXECUTE)
+    if problems:
+        raise ConfigError(problems, str(name))
+    work = Compaction(spark, name, chosen, size, _compaction_condition(where), logs_only, progress)
+    if schedule:
+        return work.schedule()
+    return work.execute(plan) if execute or plan is not None else work.run()
+
+
+def _compaction_condition(where: str | Mapping[str, object] | None) -> str | None:
     """Returns the condition of a compaction as SQL, also for its deprecated form: partition values by column."""
     if where is None or isinstance(where, str):
         return where
-    warnings.warn("where: write a condition, such as \"day = '2024-01-01'\"", DeprecationWarning, stacklevel=3)
+    warnings.warn("where: write a condition, such as \"day = '2024-01-01'\"", DeprecationWarning, stacklevel=4)
     terms = [
         f"{backquoted(name)} is null" if value is None else f"{backquoted(name)} = {string_literal(str(value))}"
         for name, value in where.items()
@@ -89,7 +154,7 @@ def compaction_condition(where: str | Mapping[str, object] | None) -> str | None
     return " and ".join(terms) or None
 
 
-def renamed_switches(
+def _renamed_switches(
     method: str, given: Mapping[str, object], names: Mapping[str, str], problems: list[str]
 ) -> tuple[str, ...]:
     """Returns the current names of the deprecated switches that are on.
@@ -102,7 +167,7 @@ def renamed_switches(
     """
     problems += unknown_settings({name: value for name, value in given.items() if name not in names}, names)
     for name in given.keys() & names.keys():
-        warnings.warn(f"{method}: {name} is now called {names[name]}", DeprecationWarning, stacklevel=3)
+        warnings.warn(f"{method}: {name} is now called {names[name]}", DeprecationWarning, stacklevel=4)
     return tuple(names[name] for name, value in given.items() if value and name in names)
 
 

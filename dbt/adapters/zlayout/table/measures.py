@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -28,12 +28,11 @@ from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files
 from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
-from dbt.adapters.zlayout.spark.read.explain import ExplainedScan
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.table.explanation import files_read, scans_of, skipped_percent
+from dbt.adapters.zlayout.table.explanation import Explanation, explain
 from dbt.adapters.zlayout.timeline.files.naming import is_own_name
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
@@ -46,33 +45,7 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMES = 20
-
-
-@dataclass(frozen=True)
-class PredicateFiles:
-    """How much of a table a predicate reads.
-
-    Attributes:
-        predicate: A condition, as in a WHERE clause.
-        kept_files: Files that are read.
-        kept_rows: Rows in the files that are read.
-        kept_bytes: Size of the files that are read.
-    """
-
-    predicate: str
-    total_files: int
-    kept_files: int
-    kept_rows: int
-    kept_bytes: int
-
-    @property
-    def skipped_percent(self) -> float:
-        """The share of the files that are not read, 0 … 100; 100 for a table without files."""
-        return skipped_percent(self.kept_files, self.total_files)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the figures as plain values."""
-        return {**vars(self), "skipped_percent": self.skipped_percent}
+_FIGURES_OF_A_PREDICATE = ("predicate", "total_files", "kept_files", "kept_rows", "kept_bytes", "skipped_percent")
 
 
 @dataclass(frozen=True)
@@ -84,7 +57,7 @@ class ClusteringInformation(ClusteringMeasures):
         version: The version of the snapshot.
         managed: Whether this package writes the table. If not, it is only indexed.
         zorder: The table's clustering keys.
-        predicate: What the given predicate reads; None if none was given.
+        predicate: The explanation of the given predicate, with its text as given; None if none was given.
         problems: Problems of the index. The files they concern count as unknown.
     """
 
@@ -92,7 +65,7 @@ class ClusteringInformation(ClusteringMeasures):
     version: int
     managed: bool
     zorder: tuple[str, ...]
-    predicate: PredicateFiles | None
+    predicate: Explanation | None
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,7 +76,9 @@ class ClusteringInformation(ClusteringMeasures):
             "managed": self.managed,
             "zorder": list(self.zorder),
             **super().to_dict(),
-            "predicate": None if self.predicate is None else self.predicate.to_dict(),
+            "predicate": None
+            if self.predicate is None
+            else {name: getattr(self.predicate, name) for name in _FIGURES_OF_A_PREDICATE},
             "problems": list(self.problems),
         }
 
@@ -121,8 +96,8 @@ def clustering_information(
         table=str(name),
         version=opened.version,
         managed=opened.managed,
-        zorder=tuple(format_column_path(tuple(path)) for path in opened.snapshot.layout.get("zorder", [])),
-        predicate=None if predicate is None else _files_of(scans_of(spark, name, opened, predicate), predicate),
+        zorder=config_of(opened.snapshot).clustering.names,
+        predicate=None if predicate is None else replace(explain(spark, name, opened, predicate), predicate=predicate),
         problems=tuple(opened.index.problems),
     )
 
@@ -130,8 +105,8 @@ def clustering_information(
 def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
     """Returns the state of a table as a dictionary. See ``ZTable.information``."""
     snapshot = opened.snapshot
-    auto = config_of(snapshot).auto_keys
-    layout, summary = snapshot.layout, opened.timeline.read(snapshot.version).summary
+    config = config_of(snapshot)
+    summary = opened.timeline.read(snapshot.version).summary
     merging = merging_information(opened) if opened.merges_on_read else {}
     stale = stale_files(opened)
     orphans = stale["path"].filter(pc.equal(stale["reason"], ORPHAN)).to_pylist()
@@ -148,8 +123,8 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "files": len(snapshot.files),
         "rows": row_count(snapshot),
         "bytes": snapshot.files.total_bytes,
-        "zorder": [".".join(path) for path in layout.get("zorder", [])],
-        "curve": layout.get("curve"),
+        "zorder": [".".join(path) for path in config.clustering.columns],
+        "curve": snapshot.layout.get("curve"),
         "partition_by": list(snapshot.partition_by),
         "partitions": len(opened.partition_keys) if snapshot.partition_by else 0,
         "overlap_depth": summary.get("overlap_depth"),
@@ -160,10 +135,10 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "table_type": table_type_of(opened).kind,
         "unfinished": unfinished_work(opened),
         "published": _published(opened),
-        **({} if auto.why is None else {"auto_keys": auto.why}),
-        "bloom": [format_column_path(path) for path in config_of(snapshot).indexes.bloom or ()],
-        "lookup": [format_column_set(columns) for columns in config_of(snapshot).indexes.lookup or ()],
-        "stats_expressions": list(config_of(snapshot).indexes.stats_expressions or ()),
+        **({} if config.auto_keys.why is None else {"auto_keys": config.auto_keys.why}),
+        "bloom": list(map(format_column_path, config.indexes.bloom or ())),
+        "lookup": list(map(format_column_set, config.indexes.lookup or ())),
+        "stats_expressions": list(config.indexes.stats_expressions or ()),
         "pending": pending_plans(opened),
         **merging,
         **advice,
@@ -229,12 +204,6 @@ def _published(opened: TableSnapshot) -> dict[str, Any]:
     return found
 
 
-def _files_of(scans: Sequence[ExplainedScan], predicate: str) -> PredicateFiles:
-    files = scans[0].opened.files
-    kept = files.filter(pa.array(files_read(scans)))
-    return PredicateFiles(predicate, len(files), len(kept), kept.total_rows, kept.total_bytes)
-
-
 def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, subject: str) -> ClusteringMeasures:
     """Measures the files of a version.
 
@@ -249,6 +218,14 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
     types = measured_columns(opened, columns, subject)
     statistics = opened.statistics.statistics(opened.files, list(types))
     return clustering_measures(opened.files, statistics, types, opened.partition_of_file)
+
+
+def measure_keys(opened: TableSnapshot, subject: str) -> ClusteringMeasures | None:
+    """Measures the clustering keys, or all columns in a table without keys; None if no column has statistics."""
+    try:
+        return measure_table(opened, None, subject)
+    except ConfigError:
+        return None
 
 
 def measured_columns(

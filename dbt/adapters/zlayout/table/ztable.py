@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,24 +13,20 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice
 from dbt.adapters.zlayout.config import parse_table_config
-from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_list
 from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
-from dbt.adapters.zlayout.config.scalars import parse_size
-from dbt.adapters.zlayout.config.settings import COMPACTION_STRATEGY, Scope, keys_of
+from dbt.adapters.zlayout.config.settings import Scope, keys_of
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.config.workload import WeightedCondition, parse_workload
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError, VersionNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, VersionNotFoundError
 from dbt.adapters.zlayout.layout.table_verdict import TableFigures, TableVerdict, verdict_of
-from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TablePath, TableRef, named
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TablePath, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
-from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.catalog_entries import register_table
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish_in
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import all_as_inserts, changed_rows, net_changes
-from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back, rows_at
+from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.optional_indexes import ColumnSets, IndexBuilt, build_index, drop_index
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed, refresh_table
@@ -39,46 +34,38 @@ from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
 from dbt.adapters.zlayout.spark.jobs.jobs import in_session
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.merge_on_read import delta_commit
-from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary, compact_inline
-from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit, DeltaPlan
-from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type
+from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
+from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaPlan
 from dbt.adapters.zlayout.spark.read.explain import explain_scans
-from dbt.adapters.zlayout.spark.read.record_tables import table_entry
-from dbt.adapters.zlayout.spark.read.session import newest_managed, not_a_table, open_entry
+from dbt.adapters.zlayout.spark.read.record_tables import rows_of
+from dbt.adapters.zlayout.spark.read.session import newest_managed, open_named
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write import strategies
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
-from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
-from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
+from dbt.adapters.zlayout.spark.write.modify import Plan
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
 from dbt.adapters.zlayout.table.advice import advice_for_table, names_of, with_chosen_keys
 from dbt.adapters.zlayout.table.explanation import (
     ConditionReads,
     Explanation,
+    explain,
     explanation_of,
-    explanation_of_table,
     reads_of_conditions,
-    scans_of,
 )
-from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport, layout_report
-from dbt.adapters.zlayout.table.maintenance import (
-    clean_table,
-    cluster,
-    clustering_of,
-    compaction_condition,
-    other_folders,
-    renamed_switches,
-)
+from dbt.adapters.zlayout.table.layout_report import TableReport, layout_report
+from dbt.adapters.zlayout.table.maintenance import clean_table, cluster, compact, other_folders
 from dbt.adapters.zlayout.table.measures import (
     ClusteringInformation,
     clustering_information,
     commit_history,
     information,
     live_files,
+    measure_keys,
     rows_changed_at,
 )
+from dbt.adapters.zlayout.table.row_changes import change_feed, change_rows, modification
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.positions import Position
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
@@ -148,15 +135,8 @@ class ZTable:
         Raises:
             TableNotFoundError: The table does not exist, or it has no index.
         """
-        catalog = Catalog(spark)
-        found = catalog.name(name)
-        entry = table_entry(catalog, found)
-        if entry is None:
-            raise TableNotFoundError(f"there is no table {found}; build its model first, or check the schema name")
-        opened = open_entry(spark, entry)
-        if opened is None:
-            raise not_a_table(found, entry)
-        return cls(spark, found, opened)
+        found = Catalog(spark).name(name)
+        return cls(spark, found, open_named(spark, found)[1])
 
     @classmethod
     def for_path(cls, spark: SparkSession, path: str | os.PathLike[str]) -> ZTable:
@@ -290,7 +270,7 @@ class ZTable:
         if problems := unknown_settings(merging, TABLE_TYPE_KEYS):
             raise ConfigError(problems, str(found))
         given = parse_table_config(settings, subject=str(found))
-        feed = _change_feed(deleted_when, unique_key, stored_columns, str(found))
+        feed = change_feed(deleted_when, unique_key, stored_columns, str(found))
         with with_chosen_keys(spark, found, dataframe, given, progress) as (rows, config):
             wanted = Replacement(
                 name=found,
@@ -389,8 +369,7 @@ class ZTable:
             ``path`` string (a local path, or a URI that is not escaped), ``size_bytes`` and ``row_count`` int64, and
             ``partition``, a struct of strings by column, if the table is partitioned.
         """
-        spec = TimeTravelSpec(version, instant, timestamp)
-        return live_files(opened_at(Catalog(self._spark), self._opened, self.name, spec))
+        return live_files(self._at(version, instant, timestamp))
 
     def explain(self, predicate_sql: str) -> Explanation:
         """Explains which files ``select * … where <predicate>`` reads, and why.
@@ -398,7 +377,7 @@ class ZTable:
         Args:
             predicate_sql: A condition, as in a WHERE clause.
         """
-        return explanation_of_table(scans_of(self._spark, self._table, self._opened, predicate_sql))
+        return explain(self._spark, self._table, self._opened, predicate_sql)
 
     def advise(
         self,
@@ -482,14 +461,9 @@ class ZTable:
 
     def verdict(self) -> TableVerdict:
         """Returns how good the table is: a level, one sentence, and its problems with what solves each."""
-        information = self.information()
-        try:
-            layout = self.clustering_information()
-        except ConfigError:
-            layout = None  # no column of the table has statistics
-        return verdict_of(TableFigures.of_information(information), layout)
+        return verdict_of(TableFigures.of_information(self.information()), measure_keys(self._opened, self.name))
 
-    def layout_report(self, conditions: Sequence[AskedCondition] = (), *, most_files: int = 1000) -> TableReport:
+    def layout_report(self, conditions: Sequence[WeightedCondition] = (), *, most_files: int = 1000) -> TableReport:
         """Returns what a layout report says of the table. Without conditions, it reads log, index and folder alone.
 
         Args:
@@ -544,8 +518,7 @@ class ZTable:
             ConfigError: More than one argument is given, or the timestamp cannot be parsed.
             UnsupportedError: The table is only indexed.
         """
-        spec = TimeTravelSpec(version, instant, timestamp)
-        return opened_at(Catalog(self._spark), self._opened, self.name, spec).version
+        return self._at(version, instant, timestamp).version
 
     def read(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
@@ -566,7 +539,7 @@ class ZTable:
             ConfigError: More than one argument is given, or the timestamp cannot be parsed.
             UnsupportedError: The table is only indexed.
         """
-        return rows_at(Catalog(self._spark), self._opened, self.name, TimeTravelSpec(version, instant, timestamp))
+        return rows_of(Catalog(self._spark), self._at(version, instant, timestamp))
 
     def changes(self, from_version: int, to_version: int | None = None) -> DataFrame:
         """Returns the rows that changed between two versions, commit by commit.
@@ -638,8 +611,7 @@ class ZTable:
         catalog, opened = Catalog(self._spark), self._opened
         keys = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
         if from_version is None:
-            past = opened_at(catalog, opened, self.name, TimeTravelSpec(version=to_version))
-            return all_as_inserts(catalog, past, self.name, keys)
+            return all_as_inserts(catalog, self._at(to_version), self.name, keys)
         last = opened.version if to_version is None else to_version
         keys = keys or config_of(opened.snapshot).table_type.unique_key
         return net_changes(catalog, opened, self.name, from_version, last, keys)
@@ -936,21 +908,21 @@ class ZTable:
             ConflictError: Another writer committed first. The plan stays pending.
             WriteError: Rows could not be read or written. The table is unchanged, and the plan stays pending.
         """
-        problems: list[str] = []
-        chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
-        size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
-        names = {"schedule_only": "schedule", "execute_only": "execute"}
-        switches = renamed_switches("compact", deprecated, names, problems)
-        schedule, execute = schedule or "schedule" in switches, execute or "execute" in switches
-        if schedule and (execute or plan is not None):
-            problems.append("schedule: makes a new plan, but execute and plan run existing plans; leave them out")
-        if problems:
-            raise ConfigError(problems, self.name)
-        work = Compaction(self._spark, self._table, chosen, size, compaction_condition(where), logs_only, progress)
-        if schedule:
-            return work.schedule()
-        done = work.execute(plan) if execute or plan is not None else work.run()
-        self._reopen()
+        done = compact(
+            self._spark,
+            self._table,
+            schedule=schedule,
+            execute=execute,
+            plan=plan,
+            strategy=strategy,
+            max_bytes=max_bytes,
+            where=where,
+            logs_only=logs_only,
+            progress=progress,
+            deprecated=deprecated,
+        )
+        if not (schedule or deprecated.get("schedule_only")):
+            self._reopen()
         return done
 
     def cluster(  # noqa: PLR0913 - users give them by name
@@ -1004,32 +976,23 @@ class ZTable:
             UnsupportedError: The table is only indexed.
             WriteError: No group could be read or written. The table is unchanged.
         """
-        problems: list[str] = []
-        word = "execute"
-        if "pending" in settings:
-            word, old = "pending", {"pending": settings.pop("pending")}
-            execute = execute or "execute" in renamed_switches("cluster", old, {"pending": "execute"}, problems)
-            max_bytes = None if execute else max_bytes  # `pending` has always ignored it
-        execute = execute or plan is not None
-        of_a_new_plan = (where, max_bytes, rewrite_all or None, dry_run or None, partition_by, strategy, sort_by)
-        if execute and any(each is not None for each in of_a_new_plan):
-            problems.append(
-                f"{word}: where, max_bytes, rewrite_all, dry_run, partition_by, strategy and sort_by belong to a new "
-                "plan; leave them out"
-            )
-        if schedule and (dry_run or partition_by is not None):
-            problems.append("schedule: dry_run and partition_by cannot be scheduled; leave them out")
-        if schedule and execute:
-            problems.append("schedule: makes a new plan, but execute and plan run existing plans; leave them out")
-        if problems:
-            raise ConfigError(problems, self.name)
-        work = clustering_of(
-            self._spark, self._table, where, max_bytes, rewrite_all, strategy, sort_by, progress, settings
+        done = cluster(
+            self._spark,
+            self._table,
+            where=where,
+            max_bytes=max_bytes,
+            rewrite_all=rewrite_all,
+            dry_run=dry_run,
+            strategy=strategy,
+            sort_by=sort_by,
+            partition_by=partition_by,
+            schedule=schedule,
+            execute=execute,
+            plan=plan,
+            progress=progress,
+            settings=settings,
         )
-        if schedule:
-            return ClusterSummary.of_dry_run(work.schedule())
-        done = work.execute(plan) if execute else cluster(work, max_bytes, dry_run, partition_by)
-        if not dry_run:
+        if not (dry_run or schedule):
             self._reopen()
         return done
 
@@ -1212,26 +1175,14 @@ class ZTable:
         *,
         delta: DeltaPlan | None = None,
         takes_deletes: bool = False,
-        deleted_when: str | None = None,
-        on_schema_change: OnSchemaChange | str = OnSchemaChange.FAIL,
-        column_comments: Mapping[str, str] | None = None,
-        not_null: Sequence[str] = (),
         **options: Any,
     ) -> CommitSummary:
-        if deleted_when is not None and not takes_deletes:
-            why = "only merge and upsert accept deletes; use one of them, or filter deleted rows out of df"
-            raise ConfigError([f"deleted_when: {deleted_when!r} is given, and {why}"], self.name)
-        wanted = Modification(
-            name=named(self._table, f"{operation.value.replace('_', ' ')} of rows"),
-            operation=operation,
-            frame=df,
-            on_schema_change=OnSchemaChange(on_schema_change),
-            column_comments=dict(column_comments or {}),
-            not_null=tuple(not_null),
-            deleted_when=deleted_when,
-            **options,
-        )
-        return self._committed(_change_rows(self._spark, wanted, plan, delta))
+        wanted = modification(self._table, operation, df, takes_deletes=takes_deletes, **options)
+        return self._committed(change_rows(self._spark, wanted, plan, delta))
+
+    def _at(self, version: int | None, instant: str | None = None, timestamp: Moment | None = None) -> TableSnapshot:
+        spec = TimeTravelSpec(version, instant, timestamp)
+        return opened_at(Catalog(self._spark), self._opened, self.name, spec)
 
     def _committed(self, outcome: tuple[TableSnapshot, CommitSummary]) -> CommitSummary:
         self._opened, self.last_commit = outcome
@@ -1252,65 +1203,6 @@ def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:
         One explanation for each scan. Empty if the query reads no such table, or the optimizer needs no scan.
     """
     return [explanation_of(scan) for scan in explain_scans(spark, sql)]
-
-
-def _change_rows(
-    spark: SparkSession, wanted: Modification, plan: Plan[Rewrite] | None, delta: DeltaPlan | None
-) -> tuple[TableSnapshot, CommitSummary]:
-    """Changes rows by the plan for the table's type. Converts the table first if ``wanted`` asks for the other type.
-
-    Args:
-        spark: The session.
-        wanted: The request.
-        plan: Plans the change of a copy-on-write table; None if there is no such change.
-        delta: Plans the change of a merge-on-read table; None if there is no such change.
-
-    Returns:
-        The table at its new version, and what was done.
-
-    Raises:
-        ConfigError: The table's type does not have this change.
-    """
-    entry, opened = of_type(spark, wanted.name, wanted.settings, wanted.progress)
-    if opened.merges_on_read:
-        return _commit_delta(spark, wanted, delta, entry, opened)
-    if plan is None:
-        raise ConfigError(
-            ["the table has the type copy_on_write, which stores no unique_key; use merge(df, unique_key)"],
-            str(wanted.name),
-        )
-    return RowRewrite(spark, wanted, plan).run(entry, opened)
-
-
-def _commit_delta(
-    spark: SparkSession, wanted: Modification, delta: DeltaPlan | None, entry: Entry, opened: TableSnapshot
-) -> tuple[TableSnapshot, CommitSummary]:
-    if delta is None:
-        why = "a merge_on_read table only takes rows by key; use upsert (in dbt incremental_strategy='merge')"
-        raise ConfigError([f"{wanted.operation.value}: {why}, or replace the whole table"], str(wanted.name))
-    opened, done = DeltaCommit(spark, wanted, delta).run(entry, opened)
-    compacted = compact_inline(spark, wanted.name, opened, wanted.progress)
-    if compacted is None:
-        return opened, done
-    after = AfterCommit(compacted.version, wanted.progress)
-    with after.useful("this object sees the version before the compaction"):
-        opened = newest_managed(spark, wanted.name)
-    unfinished = (*done.unfinished, *compacted.unfinished, *after.unfinished)
-    return opened, replace(done, compacted=compacted.to_dict(), unfinished=unfinished)
-
-
-def _change_feed(
-    deleted_when: str | None, unique_key: Sequence[str] | str | None, stored_columns: Sequence[str], subject: str
-) -> ChangeFeed | None:
-    if deleted_when is None:
-        return None
-    problems: list[str] = []
-    paths = parse_column_list("unique_key", unique_key, problems)
-    keys = tuple(format_column_path(path) for path in paths)
-    problems += MergeRules(keys, deleted_when=deleted_when).delete_problems()
-    if problems:
-        raise ConfigError(problems, subject)
-    return ChangeFeed(deleted_when, tuple(path[0] for path in paths), tuple(stored_columns))
 
 
 def _settings_among(arguments: Mapping[str, object]) -> dict[str, object]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dbt.adapters.zlayout.adapter.operations import locking
-from dbt.adapters.zlayout.adapter.operations.locking import Lock, _within, read_lock
-from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
+from dbt.adapters.zlayout.adapter.operations.locking import _within, read_lock
+from dbt.adapters.zlayout.adapter.reports.locking import Lock, LockedCondition, LockedTable, Worse, check_report
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.table.explanation import ConditionReads
 

@@ -42,7 +42,7 @@ def managed_table(session: SparkSession, name: str, wanted: ModelWrite, progress
         if table.is_managed:
             return table
     progress("the plain Parquet table is now managed; other tools must no longer write to it")
-    zorder = list(map(format_column_path, wanted.table_config.clustering.columns))
+    zorder = list(wanted.table_config.clustering.names)
     columns = wanted.table_config.statistics.columns
     stats_columns = columns if isinstance(columns, int) else list(map(format_column_path, columns))
     return ZTable.adopt(session, name, managed=True, zorder=zorder, stats_columns=stats_columns)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
-from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry
 from dbt.adapters.zlayout.spark.read.record_tables import entry_of_files
 from dbt.adapters.zlayout.spark.read.session import open_entry
+from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.log.file_slices import log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
@@ -84,7 +84,7 @@ def statistics(session: SparkSession, relation: Entry) -> dict[str, Any]:
 
 def _figures(table: ZTable) -> Mapping[str, Any]:
     snapshot = table.snapshot()
-    keys = tuple(format_column_path(tuple(path)) for path in snapshot.layout.get("zorder", []))
+    keys = config_of(snapshot).clustering.names
     return {
         "rows": row_count(snapshot),
         "bytes": snapshot.files.total_bytes,

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes
 from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan, scans_of_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Nodes = Mapping[str, Mapping[str, Any]]
 
 _LOG = AdapterLogger("Zlayout")
 _KINDS = ("model", "test", "snapshot", "analysis")
@@ -46,35 +45,13 @@ class CompiledQuery:
     weight: float = 1.0
 
 
-def compiled_queries(nodes: Nodes, target: Path | None) -> list[CompiledQuery]:
-    """Returns the queries that dbt has compiled: by ``dbt compile``, ``run``, ``test`` or ``build``.
+def compiled_queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:
+    """Yields the queries that dbt has compiled: by ``dbt compile``, ``run``, ``test`` or ``build``.
 
     Args:
         nodes: ``graph.nodes``, or the nodes of a manifest. Exposures among them give weight to what they depend on.
         target: The target folder of the project, where dbt keeps compiled SQL; None without one.
     """
-    return list(_queries(nodes, target))
-
-
-def analysed_queries(
-    session: SparkSession, nodes: Nodes, target: Path | None
-) -> Iterator[tuple[CompiledQuery, list[QueryScan]]]:
-    """Yields each compiled query with its scans. A query that Spark cannot analyse is left out.
-
-    Args:
-        nodes: As for `compiled_queries`, like the other argument.
-        target: The target folder.
-    """
-    for query in compiled_queries(nodes, target):
-        try:
-            scans = scans_of_query(session, query.sql)
-        except Exception as error:  # of one node; the others still count
-            _LOG.debug(f"the compiled SQL of {query.name} cannot be analysed: {error}")
-            continue
-        yield query, scans
-
-
-def _queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:
     exposed = Counter(
         name
         for node in nodes.values()
@@ -93,6 +70,24 @@ def _queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:
                 raw = str(metadata.get("kwargs") or "")
             path = str(node.get("original_file_path") or "")
             yield CompiledQuery(str(node["name"]), kind, sql, path, raw, 1.0 + exposed[name])
+
+
+def analysed_queries(
+    session: SparkSession, nodes: Nodes, target: Path | None
+) -> Iterator[tuple[CompiledQuery, list[QueryScan]]]:
+    """Yields each compiled query with its scans. A query that Spark cannot analyse is left out.
+
+    Args:
+        nodes: As for `compiled_queries`, like the other argument.
+        target: The target folder.
+    """
+    for query in compiled_queries(nodes, target):
+        try:
+            scans = scans_of_query(session, query.sql)
+        except Exception as error:  # of one node; the others still count
+            _LOG.debug(f"the compiled SQL of {query.name} cannot be analysed: {error}")
+            continue
+        yield query, scans
 
 
 def _compiled_text(node: Mapping[str, Any], target: Path | None) -> str | None:

@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, table_advice
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
 from dbt.adapters.zlayout.adapter.operations.linting import find_conditions
+from dbt.adapters.zlayout.adapter.reports import write_whole
 from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     Section,
     Unreadable,
@@ -19,12 +20,12 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     report_page,
     report_text,
     worst_first,
-    write_whole,
 )
+from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.table.layout_report import AskedCondition, TableReport
+from dbt.adapters.zlayout.table.layout_report import TableReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,9 +91,9 @@ def _report(
     """Returns the report of a table; None for what is no table of this package, unless a user has asked for it."""
     try:
         table = opened_table(session, name)
-        tested = [AskedCondition(sql, test) for sql, test in pruning_conditions(name, nodes).items()]
+        tested = [WeightedCondition(sql, source=test) for sql, test in pruning_conditions(name, nodes).items()]
         queried = sorted(workload.of(table), key=lambda each: -each.weight)
-        more = [AskedCondition(each.sql, each.source, each.weight) for each in queried if each.sql != _WHOLE_TABLE]
+        more = [each for each in queried if each.sql != _WHOLE_TABLE]
         return table.layout_report([*tested, *more][:_MOST_CONDITIONS], most_files=most)
     except TableNotFoundError:
         if asked:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,15 @@ from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
-from dbt.adapters.zlayout.adapter.reports.locking import LockedCondition, LockedTable, Worse, check_report
-from dbt.adapters.zlayout.adapter.reports.page.layout_page import write_whole
+from dbt.adapters.zlayout.adapter.reports import write_whole
+from dbt.adapters.zlayout.adapter.reports.locking import (
+    TOLERANCE,
+    Lock,
+    LockedCondition,
+    LockedTable,
+    Worse,
+    check_report,
+)
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.explanation import ConditionReads
@@ -23,47 +29,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCK_FILE = "layout.lock.json"
-TOLERANCE = 0.25
 
-_FORMAT = 1
 _MOST_CONDITIONS = 20
 _MOST_BYTES = 16 << 20
-
-
-@dataclass(frozen=True)
-class Lock:
-    """The content of a lock file.
-
-    Attributes:
-        tables: Each locked table, by ``schema.table``.
-        tolerance: By which share a condition may read more before the check fails.
-    """
-
-    tables: Mapping[str, LockedTable]
-    tolerance: float = TOLERANCE
-
-    def to_text(self) -> str:
-        """Returns the file's text: sorted, one value a line, so that git shows what changes."""
-        tables = {name: table.to_dict() for name, table in sorted(self.tables.items())}
-        content = {"format_version": _FORMAT, "tolerance": self.tolerance, "tables": tables}
-        return json.dumps(content, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
-
-    @classmethod
-    def of_text(cls, text: str, subject: str) -> Lock:
-        """Reads the text of a lock file.
-
-        Raises:
-            ConfigError: It is no lock file, or one of a later release.
-        """
-        try:
-            content = json.loads(text)
-            version = content["format_version"]
-            if version != _FORMAT:
-                raise ConfigError([f"format_version is {version!r}; this release reads {_FORMAT}"], subject)
-            tables = {str(name): LockedTable.of_dict(table) for name, table in content["tables"].items()}
-            return cls(tables, float(content["tolerance"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ConfigError([f"is not a lock file ({error}); write it again with zlayout_lock"], subject) from error
 
 
 def read_lock(path: Path) -> Lock:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.zlayout.adapter.reports import json_text
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.quantities import counted
+
+TOLERANCE = 0.25
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,42 @@ class LockedTable:
             conditions.append(LockedCondition(str(condition), float(reads["opened"]), int(read), int(total)))
         zorder, partition_by, bloom = (tuple(map(str, values[key])) for key in ("zorder", "partition_by", "bloom"))
         return cls(zorder, partition_by, bloom, tuple(conditions))
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The content of a lock file.
+
+    Attributes:
+        tables: Each locked table, by ``schema.table``.
+        tolerance: By which share a condition may read more before the check fails.
+    """
+
+    tables: Mapping[str, LockedTable]
+    tolerance: float = TOLERANCE
+
+    def to_text(self) -> str:
+        """Returns the file's text: sorted, one value a line, so that git shows what changes."""
+        tables = {name: table.to_dict() for name, table in sorted(self.tables.items())}
+        content = {"format_version": _FORMAT, "tolerance": self.tolerance, "tables": tables}
+        return json.dumps(content, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
+
+    @classmethod
+    def of_text(cls, text: str, subject: str) -> Lock:
+        """Reads the text of a lock file.
+
+        Raises:
+            ConfigError: It is no lock file, or one of a later release.
+        """
+        try:
+            content = json.loads(text)
+            version = content["format_version"]
+            if version != _FORMAT:
+                raise ConfigError([f"format_version is {version!r}; this release reads {_FORMAT}"], subject)
+            tables = {str(name): LockedTable.of_dict(table) for name, table in content["tables"].items()}
+            return cls(tables, float(content["tolerance"]))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ConfigError([f"is not a lock file ({error}); write it again with zlayout_lock"], subject) from error
 
 
 @dataclass(frozen=True)

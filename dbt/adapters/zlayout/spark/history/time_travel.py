@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt.adapters.zlayout.config.table_config import PublishingConfig, published_as
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNotFoundError
@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
-from dbt.adapters.zlayout.spark.read.record_tables import rows_of, table_entry
+from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -28,9 +28,6 @@ from dbt.adapters.zlayout.timeline.retention.past import missing_files, snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 Moment = dt.datetime | dt.date | str
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -96,11 +93,6 @@ def opened_at(catalog: Catalog, opened: TableSnapshot, name: str, spec: TimeTrav
     check_managed(opened, name)
     timeline = opened.timeline
     return opened.at_snapshot(snapshot_of(timeline, _version(catalog, opened, name, spec), name))
-
-
-def rows_at(catalog: Catalog, opened: TableSnapshot, name: str, spec: TimeTravelSpec) -> DataFrame:
-    """Returns the rows of an older version, with the columns that it had."""
-    return rows_of(catalog, opened_at(catalog, opened, name, spec))
 
 
 def roll_back(

@@ -10,15 +10,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
-from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import Constant, Expr
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.expressions import KnownExpressions
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
-from dbt.adapters.zlayout.spark.jvm.scala import Jvm
-from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,32 +47,27 @@ def predicates_of(spark: SparkSession, schema_json: str, conditions: Sequence[st
 
 
 def predicates_that_fit(
-    spark: SparkSession, schema_json: str, conditions: Sequence[str], known: KnownExpressions | None = None
+    spark: SparkSession, schema_json: str, conditions: Sequence[str], expressions: Sequence[str] = ()
 ) -> list[Expr | None]:
     """Reads conditions as `predicates_of` does; gives None for those that do not fit the columns.
 
     Args:
-        known: Expressions that count as columns, because an index knows them.
+        expressions: Expressions that count as columns, because an index knows them.
     """
-    read = _read(spark, schema_json, conditions, known)
+    read = _read(spark, schema_json, conditions, expressions)
     return [None if isinstance(each, Exception) else each for each in read]
 
 
-def known_expressions(spark: SparkSession, opened: TableSnapshot) -> KnownExpressions | None:
-    """Returns the expressions that the index of a version knows, as the session understands them."""
-    texts = OptionalIndexes.of_stored(opened.snapshot.layout).expressions
-    return KnownExpressions.of(Jvm.of(spark), spark._jsparkSession, opened.row_schema_json, texts) if texts else None
-
-
 def _read(
-    spark: SparkSession, schema_json: str, conditions: Sequence[str], known: KnownExpressions | None = None
+    spark: SparkSession, schema_json: str, conditions: Sequence[str], expressions: Sequence[str] = ()
 ) -> Iterator[Expr | Exception]:
     if not conditions:
         return
+    jvm = Catalog(spark).jvm
+    known = KnownExpressions.of(jvm, spark._jsparkSession, schema_json, expressions) if expressions else None
     schema = StructType.fromJson(json.loads(schema_json))
     # Not a frame of no rows: the optimizer would drop the conditions on it.
     rows = spark.createDataFrame(spark.sparkContext.emptyRDD(), schema)
-    jvm = Catalog(spark).jvm
     for sql in conditions:
         try:
             plan: Any = rows.where(sql)._jdf.queryExecution().optimizedPlan()

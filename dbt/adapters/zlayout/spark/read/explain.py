@@ -90,7 +90,7 @@ def explain_scans(spark: SparkSession, sql: str, unnamed: TableSnapshot | None =
     logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
     sides = [side for plan in _plans(logical) for side in join_sides(catalog.jvm, plan)]
     for scan, condition in _scans(catalog, logical):
-        name, index = _index_of(catalog, scan, unnamed)
+        name, index = index_of_scan(catalog, scan, unnamed)
         if index is None:
             continue
         others = unpassed(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
@@ -297,9 +297,14 @@ def unpassed(condition: Any, known: Sequence[Any]) -> list[Any]:
     return [] if any(condition.semanticEquals(each) for each in known) else [condition]
 
 
-def _index_of(
-    catalog: Catalog, scan: Any, unnamed: TableSnapshot | None
+def index_of_scan(
+    catalog: Catalog, scan: Any, unnamed: TableSnapshot | None = None
 ) -> tuple[TableRef | None, ZlayoutFileIndex | None]:
+    """Returns the table that a scan reads, and its file index; None for a scan of anything else.
+
+    Args:
+        unnamed: As for `explain_scans`.
+    """
     identifier = scan.tableIdentifier()
     if not identifier.isDefined():
         if unnamed is None:

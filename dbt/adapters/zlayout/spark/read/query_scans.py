@@ -14,6 +14,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableNam
 from dbt.adapters.zlayout.spark.jvm.scala import members
 from dbt.adapters.zlayout.spark.read.explain import (
     JoinSide,
+    index_of_scan,
     is_dynamic,
     join_sides,
     scans_below,
@@ -21,7 +22,6 @@ from dbt.adapters.zlayout.spark.read.explain import (
     unpassed,
 )
 from dbt.adapters.zlayout.spark.read.record_tables import table_of_files
-from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -90,14 +90,8 @@ def scans_of_query(spark: SparkSession, sql: str) -> list[QueryScan]:
     plans = (logical, *members(logical.subqueriesAll()))
     for plan in plans:
         for scan, condition in scans_below(state.executePlan(plan, mode).sparkPlan(), None):
-            identifier = scan.tableIdentifier()
-            if not identifier.isDefined():
-                continue
-            native = identifier.get()
-            database = native.database()
-            name = TableName(str(database.get()) if database.isDefined() else "default", str(native.table()))
-            index = installed(catalog, name)
-            if index is None:
+            name, index = index_of_scan(catalog, scan)
+            if index is None or not isinstance(name, TableName):
                 continue
             others = unpassed(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
             filters = static_filters(catalog, scan.partitionFilters())

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dbt.adapters.zlayout.config.scalars import word_of
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.config.workload import WeightedCondition, merged
 from dbt.adapters.zlayout.curve.value_ranges import covering_ranges
@@ -44,7 +45,6 @@ from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
 
 SCAN_LOG = "spark.zlayout.scanLog"
 CONSTANTS = "spark.zlayout.scanLogConstants"
-OFF = "off"
 SCANS_FOLDER = "zlayout/scans"
 """Where a dbt project has its scan log, below its target folder."""
 SOURCE = "scan log"
@@ -136,10 +136,10 @@ def start_scan_log(folder: str | os.PathLike[str] | None, *, constants: bool = T
     """Logs the scans of this process from now on.
 
     Args:
-        folder: The folder. None or 'off' ends the log, and so does 'false', which YAML makes of `off`.
+        folder: The folder. None or 'off' ends the log.
         constants: Whether lines have the constants of conditions.
     """
-    if folder is None or str(folder).strip().lower() in ("", OFF, "false"):
+    if folder is None or word_of(os.fspath(folder)) in ("", "off"):
         _ACTIVE["log"] = None
         return
     path, now = Path(folder), active_log()

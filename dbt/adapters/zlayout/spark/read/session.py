@@ -144,6 +144,19 @@ def open_entry(spark: SparkSession, entry: Entry) -> TableSnapshot | None:
     return TableSnapshot.newest(entry.location, session_zone(spark))
 
 
+def open_named(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnapshot]:
+    """Returns the catalog entry and the newest version of a table by its name.
+
+    Raises:
+        TableNotFoundError: The table does not exist, or is neither managed nor indexed.
+    """
+    entry = table_entry(Catalog(spark), name)
+    opened = open_entry(spark, entry) if entry is not None else None
+    if entry is None or opened is None:
+        raise _not_a_table(name, entry)
+    return entry, opened
+
+
 def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnapshot]:
     """Returns the catalog entry and the newest version of a table that will be written.
 
@@ -151,10 +164,7 @@ def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnap
         TableNotFoundError: The table does not exist, or is neither managed nor indexed.
         UnsupportedError: The table is not managed.
     """
-    entry = table_entry(Catalog(spark), name)
-    opened = open_entry(spark, entry) if entry is not None else None
-    if entry is None or opened is None:
-        raise not_a_table(name, entry)
+    entry, opened = open_named(spark, name)
     if not opened.managed:
         raise UnsupportedError(
             f"{name} is only indexed: other tools write it; "
@@ -175,7 +185,7 @@ def newest_managed(spark: SparkSession, table: TableRef) -> TableSnapshot:
     return managed_in_folder(table.location, session_zone(spark), str(table))
 
 
-def not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
+def _not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
     """Returns the error for a name that is not a z-table. It says what the name is, and what to do."""
     if entry is None:
         return TableNotFoundError(f"there is no table {name}; build its model first, or check the schema name")

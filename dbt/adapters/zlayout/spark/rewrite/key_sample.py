@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import functions
 
@@ -170,7 +169,7 @@ def sampled(
 def _spread(opened: TableSnapshot) -> npt.NDArray[np.bool_] | None:
     """Returns a mask of files that are spread evenly over the table; None for all files."""
     count = len(opened.files)
-    rows = max(1, int(pc.sum(opened.files.column("row_count")).as_py() or 0))
+    rows = max(1, opened.files.total_rows)
     most = max(_FEWEST_FILES, min(_MOST_FILES, int(_MOST_ROWS_READ * count / rows)))
     if count <= most:
         return None

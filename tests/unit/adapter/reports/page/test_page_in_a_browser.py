@@ -10,7 +10,8 @@ from browser import Browser
 from made_tables import MadeTable, grid, scattered
 
 from dbt.adapters.zlayout.adapter.reports.page.layout_page import most_files, report_page
-from dbt.adapters.zlayout.table.layout_report import PredicateReads, TableReport
+from dbt.adapters.zlayout.config.workload import WeightedCondition
+from dbt.adapters.zlayout.table.layout_report import ReportedCondition, TableReport
 from dbt.adapters.zlayout.timeline.files.action import Operation
 
 _NOW = dt.datetime(2026, 11, 25, 17, 0, tzinfo=dt.timezone.utc)
@@ -134,7 +135,7 @@ def test_names_of_tables_columns_and_values_are_shown_and_never_run(tmp_path, br
     table = MadeTable(tmp_path / "hostile", {_HOSTILE: "long", "b": "string"}, [_HOSTILE, "b"])
     table.commit({_HOSTILE: x, "b": [(_HOSTILE, "z")] * 20})
     report = table.report()
-    reads = PredicateReads(_HOSTILE, _HOSTILE, 1.0, table.opened().all_files(), _HOSTILE)
+    reads = ReportedCondition(WeightedCondition(_HOSTILE, 1.0, _HOSTILE), table.opened().all_files(), _HOSTILE)
     hostile = TableReport(**{**vars(report), "name": _HOSTILE, "reads": (reads,)})
     browser.open(page_of(tmp_path, hostile, title=_HOSTILE))
     drawn(browser)
@@ -151,7 +152,7 @@ def test_conditions_are_a_heat_map_and_colour_the_files(tmp_path, browser):
     half = table.opened().all_files()
     half[:12] = False
     report = table.report()
-    reads = tuple(PredicateReads(f"order_date = {number}", "a_test", 1.0, half) for number in range(3))
+    reads = tuple(ReportedCondition(WeightedCondition(f"order_date = {number}"), half) for number in range(3))
     browser.open(page_of(tmp_path, TableReport(**{**vars(report), "reads": reads})))
     drawn(browser)
     assert browser.run("document.querySelectorAll('[data-plot=reads] .mark-rect.role-mark path').length") == 3 * 24

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import os
 import re
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +15,12 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from dbt.adapters.zlayout.adapter.reports import json_text
-from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.layout.file_map import FileMap
 from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.table_verdict import Level, Problem, TableVerdict
 from dbt.adapters.zlayout.quantities import counted, number_text, size_text
-from dbt.adapters.zlayout.table.layout_report import PredicateReads, TableReport
+from dbt.adapters.zlayout.table.layout_report import ReportedCondition, TableReport
 
 # Together the maps have at most this many rectangles, so that a report of 50 tables stays below 3 MB.
 _ALL_FILES, _FEWEST_FILES, _MOST_FILES = 12_000, 100, 1_500
@@ -68,11 +65,6 @@ def most_files(tables: int) -> int:
 def worst_first(tables: Sequence[TableReport | Unreadable]) -> list[TableReport | Unreadable]:
     """Returns tables in the order of the report: the worst first, then by name."""
     return sorted(tables, key=lambda each: (tuple(-part for part in each.verdict.badness), each.name))
-
-
-def report_values(tables: Sequence[TableReport | Unreadable]) -> list[dict[str, Any]]:
-    """Returns the report as plain values for JSON, worst first."""
-    return [_values(each) for each in worst_first(tables)]
 
 
 def report_page(
@@ -228,9 +220,9 @@ def _reads_plot(table: TableReport) -> dict[str, Any] | None:
         "head": ["condition", "from", "weight", "files read"],
         "body": [
             [
-                _short(each.predicate, _LONGEST_PREDICATE),
-                each.source,
-                number_text(each.weight),
+                _short(each.condition.sql, _LONGEST_PREDICATE),
+                each.condition.source,
+                number_text(each.condition.weight),
                 each.problem or f"{int(each.read.sum()):,} of {len(each.read):,}",
             ]
             for each in table.reads
@@ -326,7 +318,7 @@ def _data(table: TableReport) -> dict[str, Any]:
     return found
 
 
-def _map_data(found: FileMap, reads: Sequence[PredicateReads]) -> dict[str, Any]:
+def _map_data(found: FileMap, reads: Sequence[ReportedCondition]) -> dict[str, Any]:
     data: dict[str, Any] = {
         "axes": [
             {
@@ -345,25 +337,24 @@ def _map_data(found: FileMap, reads: Sequence[PredicateReads]) -> dict[str, Any]
         "minute": [at // 60_000 for at in found.files["modified_ms"].to_pylist()],
     }
     if reads:
-        total = sum(each.weight for each in reads)
-        often = sum(each.weight * each.read[found.positions] for each in reads)
+        total = sum(each.condition.weight for each in reads)
+        often = sum(each.condition.weight * each.read[found.positions] for each in reads)
         data["often"] = np.round(np.asarray(often) / total, 3).tolist()
     return data
 
 
-def _bins(reads: PredicateReads, found: FileMap) -> list[Any]:
+def _bins(reads: ReportedCondition, found: FileMap) -> list[Any]:
     """Returns a condition, and the share of files that it reads in each of some bins of files."""
     read = reads.read[found.positions].astype(float)
     edges = np.unique(np.linspace(0, len(read), min(_MOST_BINS, len(read)) + 1).astype(int))
     shares = np.add.reduceat(read, edges[:-1]) / np.diff(edges)
-    return [_short(reads.predicate, _LONGEST_PREDICATE), np.round(shares, 3).tolist()]
+    return [_short(reads.condition.sql, _LONGEST_PREDICATE), np.round(shares, 3).tolist()]
 
 
 def _values(table: TableReport | Unreadable) -> dict[str, Any]:
     found: dict[str, Any] = {"table": table.name, "verdict": table.verdict.to_dict()}
     if isinstance(table, Unreadable):
         return found
-    plain: Mapping[str, Callable[[ClusteringMeasures], Any]] = {"clustering": ClusteringMeasures.to_dict}
     return {
         **found,
         "location": table.location,
@@ -376,7 +367,7 @@ def _values(table: TableReport | Unreadable) -> dict[str, Any]:
         "partition_by": list(table.partition_by),
         "table_type": table.table_type,
         "storage": vars(table.storage),
-        **{name: None if table.layout is None else make(table.layout) for name, make in plain.items()},
+        "clustering": None if table.layout is None else table.layout.to_dict(),
         "last_clustering": {
             "version": table.clustered,
             "depth_before": None if table.before is None else table.before.average_depth,
@@ -385,9 +376,9 @@ def _values(table: TableReport | Unreadable) -> dict[str, Any]:
         "logs": dict(table.logs),
         "conditions": [
             {
-                "predicate": each.predicate,
-                "source": each.source,
-                "weight": each.weight,
+                "predicate": each.condition.sql,
+                "source": each.condition.source,
+                "weight": each.condition.weight,
                 "files_read": int(each.read.sum()),
                 "files": len(each.read),
                 "problem": each.problem,
@@ -442,28 +433,5 @@ def report_text(tables: Sequence[TableReport | Unreadable], path: str, size_byte
 
 
 def report_json(tables: Sequence[TableReport | Unreadable], path: str | None) -> str:
-    """Returns the report as JSON, and where its page is."""
-    return json_text({"path": path, "tables": report_values(tables)})
-
-
-def write_whole(path: Path, text: str) -> int:
-    """Writes a file in one step: a reader sees the old file or the new one. Returns its size in bytes.
-
-    Raises:
-        ConfigError: The file cannot be written.
-    """
-    content = text.encode()
-    scratch = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(scratch).chmod(0o644)
-        Path(scratch).replace(path)
-    except OSError as error:
-        if scratch is not None:
-            with suppress(OSError):
-                Path(scratch).unlink()
-        raise ConfigError([f"path: {path} cannot be written ({error.strerror or error}); give another file"]) from error
-    return len(content)
+    """Returns the report as JSON, worst first, and where its page is."""
+    return json_text({"path": path, "tables": [_values(each) for each in worst_first(tables)]})
