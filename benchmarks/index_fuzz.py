@@ -133,7 +133,8 @@ class Case:
         self.history: dict[int, pa.Table] = {}
         self.rows = self.batch(rng.choice([0, 1, 40, 60, 120]))
         self.stats = rng.sample(STATS, rng.choice([0, 1, 3, 5]))
-        self.bloom, self.lookup = self.some_columns(3), self.some_lookups()
+        self.computed: list[str] = []
+        self.bloom, self.lookup = [*self.some_columns(3), *self.some_expressions()], self.some_lookups()
         self.settings: dict[str, Any] = {
             "zorder": rng.sample(["i", "ts", "s", "rid", "x", *self.key], rng.choice([0, 1, 2, 3])),
             "partition_by": ["g"] if self.partitioned else [],
@@ -169,10 +170,17 @@ class Case:
         given = [each for each in [*INDEXED, *self.key] if each.split(".")[0] != "g"]
         return self.rng.sample(given, self.rng.choice(range(most + 1)))
 
+    def some_expressions(self) -> list[str]:
+        """Expressions for lookup indexes or Bloom filters."""
+        given = self.usable_stats(self.rng.sample(STATS, self.rng.choice([0, 0, 1, 2])))
+        self.computed += given
+        return [f"({each})" for each in given]
+
     def some_lookups(self) -> list[Any]:
         found: list[Any] = list(self.some_columns(4))
         if self.rng.random() < 0.4:
             found.append(self.rng.sample(INDEXED, 2))
+        found += self.some_expressions()
         if self.rng.random() < 0.6:
             key = self.key[0] if len(self.key) == 1 else self.key
             if key not in found and not any(set(each) == set(self.key) for each in found if isinstance(each, list)):
@@ -319,7 +327,8 @@ class Case:
         self.table.compact(logs_only=logs_only)
 
     def do_build_index(self) -> None:
-        given: dict[str, Any] = {"bloom": self.some_columns(2), "lookup": self.some_lookups()}
+        given: dict[str, Any] = {"bloom": [*self.some_columns(2), *self.some_expressions()]}
+        given["lookup"] = self.some_lookups()
         given["stats_expressions"] = self.usable_stats(self.rng.sample(STATS, self.rng.choice([0, 1, 2])))
         self.stats = [*self.stats, *given["stats_expressions"]]
         given["bloom"], given["lookup"] = self.usable(given["bloom"]), self.usable(given["lookup"])
@@ -328,7 +337,8 @@ class Case:
 
     def usable(self, listed: list[Any]) -> list[Any]:
         def there(each: Any) -> bool:
-            return all(one.split(".")[0] in self.columns for one in ([each] if isinstance(each, str) else each))
+            listed = [each] if isinstance(each, str) else each
+            return all(one[0] == "(" or one.split(".")[0] in self.columns for one in listed)
 
         return [each for each in listed if there(each)]
 
@@ -338,8 +348,11 @@ class Case:
 
     def do_drop_index(self) -> None:
         layout = self.table.snapshot().layout
-        lookup = [[".".join(path) for path in each] for each in layout.get("lookup", [])]
-        bloom = [".".join(path) for path in layout.get("bloom", [])]
+
+        def spelled(paths: list[Any]) -> list[str]:
+            return [path if isinstance(path, str) else ".".join(path) for path in paths]
+
+        lookup, bloom = [spelled(each) for each in layout.get("lookup", [])], spelled(layout.get("bloom", []))
         stats = list(layout.get("stats_expressions", []))
         given = {n: self.rng.sample(v, self.rng.randrange(len(v) + 1)) for n, v in
                  (("lookup", lookup), ("bloom", bloom), ("stats_expressions", stats))}  # fmt: skip
@@ -485,7 +498,7 @@ class Case:
         """Type and some values, as text, of the indexed columns and of expressions."""
         frame, rng = self.plain(), self.rng
         names = self.usable([*INDEXED, *self.key])
-        mine = dict.fromkeys([*self.stats, *rng.sample(STATS, 3), *rng.sample(expressions(), 6)])
+        mine = dict.fromkeys([*self.stats, *self.computed, *rng.sample(STATS, 3), *rng.sample(expressions(), 6)])
         found: dict[str, tuple[str, list[Any]]] = {}
         every = {}
         for each in [*names, *mine]:

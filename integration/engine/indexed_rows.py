@@ -1,6 +1,13 @@
 """Rows with ids that only an index finds, and what explanations of queries for them say."""
 
 ROWS = 4_000
+MIXED = """
+  select id, id % 97 as n, date_add(date'2024-01-01', int(id % 11)) as day,
+    case when id % 50 = 0 then null when id = 1 then '' when id = 2 then 'É@X' when id = 3 then 'ẞİ@X'
+      when id % 2 = 0 then upper(sha2(string(id), 224)) else sha2(string(id), 224) end as email,
+    if(id % 3 = 0, -0.0D, cast(id * 7919 as double)) as d, timestamp_seconds(id * 100003) as ts
+  from range(BEGIN, END)
+"""
 
 
 def rows_of(spark, start=0, count=ROWS):
@@ -12,6 +19,14 @@ def rows_of(spark, start=0, count=ROWS):
 
 def id_of(spark, number):
     return spark.sql(f"select sha2('{number}', 256)").head()[0]
+
+
+def mixed(spark, begin, end):
+    return spark.sql(MIXED.replace("BEGIN", str(begin)).replace("END", str(end)))
+
+
+def lowered(spark, number):
+    return spark.sql(f"select sha2('{number}', 224)").head()[0]
 
 
 def stage(explanation, name):

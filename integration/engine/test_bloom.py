@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from indexed_rows import id_of, reads, rows_of, stage
+from indexed_rows import id_of, lowered, mixed, reads, rows_of, stage
 from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
@@ -400,22 +400,7 @@ def test_filters_of_a_column_that_widens_or_goes_are_not_used(spark):
     assert spark.sql("select count(*) from z.bloom_schema where id = 502").head()[0] == 1
 
 
-MIXED = """
-  select id, id % 97 as n, date_add(date'2024-01-01', int(id % 11)) as day,
-    case when id % 50 = 0 then null when id = 1 then '' when id = 2 then 'É@X' when id = 3 then 'ẞİ@X'
-      when id % 2 = 0 then upper(sha2(string(id), 224)) else sha2(string(id), 224) end as email,
-    if(id % 3 = 0, -0.0D, cast(id * 7919 as double)) as d, timestamp_seconds(id * 100003) as ts
-  from range(BEGIN, END)
-"""
 OF_MIXED = ["lower(email)", "d * -1", "date_format(ts, 'yyyy-MM-dd HH')"]
-
-
-def mixed(spark, begin, end):
-    return spark.sql(MIXED.replace("BEGIN", str(begin)).replace("END", str(end)))
-
-
-def lowered(spark, number):
-    return spark.sql(f"select sha2('{number}', 224)").head()[0]
 
 
 def same_rows_as_plain(spark, table, conditions):

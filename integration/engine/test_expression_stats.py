@@ -175,7 +175,7 @@ def test_an_explanation_names_the_expression_that_would_help(spark, table):
     assert told == [
         (
             'ask for statistics of the expression: stats_expressions: ["reverse(email)"]; or, for = and IN on results that are '
-            'spread over all files, for a Bloom filter: bloom: ["reverse(email)"]'
+            'spread over all files, for a lookup index: lookup: ["reverse(email)"] or for a Bloom filter: bloom: ["reverse(email)"]'
         )
     ]
 

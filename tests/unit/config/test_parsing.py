@@ -8,12 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.config import TableConfig, parse_table_config
-from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path, split_column_list
+from dbt.adapters.zlayout.config.column_names import (
+    format_column_path,
+    format_column_set,
+    parse_column_path,
+    split_column_list,
+)
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS
 from dbt.adapters.zlayout.config.schema_check import check_against_schema
 from dbt.adapters.zlayout.config.settings import OWN_KEYS
 from dbt.adapters.zlayout.config.table_config import PublishingConfig, read_stored, stored_settings
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION
 
 
 def problems_of(**raw: object) -> tuple[str, ...]:
@@ -358,6 +364,41 @@ def test_lookup_indexes_stay_until_a_list_says_otherwise() -> None:
     ):
         assert parse_table_config(later).after(stored, usable).indexes.lookup == kept
     assert "lookup" not in stored_settings(parse_table_config({"lookup": []}))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [["id", "substr(a, 1 + 1, 2)", ["k", "`b+c`"], "`d*e`"], "id, substr(a, 1 + 1, 2), k + `b+c`, `d*e`"],
+)
+def test_lookup_takes_expressions_beside_columns(value: object) -> None:
+    config = parse_table_config({"lookup": value})
+    assert config.indexes.lookup_expressions == config.indexes.expressions == ("substr(a, 1 + 1, 2)",)
+    stored = stored_settings(config)
+    assert stored["lookup"] == [[["id"]], ["substr(a, 1 + 1, 2)"], [["k"], ["b+c"]], [["d*e"]]]
+    assert read_stored(stored, ()).indexes == config.indexes
+    kept = parse_table_config({}).after(read_stored(stored, ()), [("id",), ("k",)]).indexes
+    assert [format_column_set(columns) for columns in kept.lookup or ()] == ["id", "substr(a, 1 + 1, 2)"]
+
+
+def test_a_column_may_be_called_like_an_expression_in_lookup() -> None:
+    schema = pa.schema([("id", pa.int64()), ("A+b", pa.int64())])
+    for value, found in (
+        (["a+b", ["id", "a+b"]], ((("A+b",),), (("id",), ("A+b",)))),
+        (["a*b"], (((EXPRESSION, "a*b"),),)),
+    ):
+        assert check_against_schema(parse_table_config({"lookup": value}), schema).indexes.lookup == found
+
+
+@pytest.mark.parametrize("value", [[["lower(s)", "id"]], "id+lower(s)"])
+def test_an_expression_in_an_index_of_several_columns_is_refused(value: object) -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.string())])
+    with pytest.raises(ConfigError) as error:
+        check_against_schema(parse_table_config({"lookup": value}), schema)
+    (problem,) = error.value.problems
+    assert problem == (
+        "lookup: 'lower(s)' is an expression, and an index of several columns takes columns only; "
+        "list the expression by itself, or compute it as a column of the model"
+    )
 
 
 def test_a_misspelled_catalog_key_is_recognized() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -15,7 +15,6 @@ _EXPRESSION = re.compile(r"[()|+*/'\"\s]")
 _SURELY_EXPRESSION = re.compile(r"[()|+*/'\"]")
 _BACKQUOTED = re.compile(r"`(?:[^`]|``)*`")
 _TOKEN = re.compile(r"""`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|.""", re.DOTALL)
-_JOINED = re.compile(r"(?:`(?:[^`]|``)*`|[^+])+")
 
 ColumnSet = tuple[ColumnPath, ...]
 """Columns that belong together."""
@@ -72,16 +71,18 @@ def folded_path(path: ColumnPath) -> ColumnPath:
     return path if path[0] == EXPRESSION else tuple(name.lower() for name in path)
 
 
-def split_column_list(text: str) -> list[str]:
-    """Splits a comma-separated list of columns; commas inside quotation marks and parentheses belong to the name.
+def split_column_list(text: str, separator: str = ",") -> list[str]:
+    """Splits a list of columns at each comma, or at another sign; inside quotation marks and parentheses, it stays.
 
     >>> split_column_list("a, `b,c`.d, left(concat(e, ')'), 3)")
     ['a', '`b,c`.d', "left(concat(e, ')'), 3)"]
+    >>> split_column_list("a + `b+c`", "+")
+    ['a', '`b+c`']
     """
     parts, depth = [""], 0
     for token in _TOKEN.findall(text):
         depth += (token == "(") - (token == ")")
-        if token == "," and depth <= 0:
+        if token == separator and depth <= 0:
             parts.append("")
         else:
             parts[-1] += token
@@ -137,12 +138,12 @@ def parse_column_list(
 
 
 def parse_column_sets(key: str, value: object, problems: list[str]) -> tuple[ColumnSet, ...]:
-    """Reads a setting that lists columns, some of which belong together.
+    """Reads a setting that lists columns, some of which belong together, and expressions, as `parse_column_list` does.
 
     Args:
         key: The setting, for messages.
         value: None, a list, or a comma-separated string. In a list, a list of names stands for columns together; in a
-            string, ``+`` joins them.
+            string, ``+`` outside parentheses joins them.
         problems: Receives one sentence for each wrong entry.
 
     Returns:
@@ -157,13 +158,13 @@ def parse_column_sets(key: str, value: object, problems: list[str]) -> tuple[Col
     if value is None:
         return ()
     if isinstance(value, str):
-        value = [[part.strip() for part in _JOINED.findall(each)] for each in split_column_list(value)]
+        value = [split_column_list(each, "+") for each in split_column_list(value)]
     if not isinstance(value, Sequence) or isinstance(value, bytes | bytearray):
         problems.append(f"{key}: {value!r} is not a list of columns (write ['a', ['b', 'c']] or 'a, b+c')")
         return ()
     found: list[ColumnSet] = []
     for each in value:
-        together = parse_column_list(key, [each] if isinstance(each, str) else each, problems)
+        together = parse_column_list(key, [each] if isinstance(each, str) else each, problems, expressions=True)
         if not together:
             if not each and not isinstance(each, str):
                 problems.append(f"{key}: {each!r} names no column; name at least one")
@@ -186,6 +187,16 @@ def format_column_set(columns: ColumnSet) -> str:
 def described_set(columns: ColumnSet) -> str:
     """Returns columns that belong together as a message names them: ``column 'a'``, ``columns 'a+b'``."""
     return f"column{'s' if len(columns) > 1 else ''} '{format_column_set(columns)}'"
+
+
+def as_columns(paths: ColumnSet, known: Iterable[ColumnPath]) -> ColumnSet:
+    """Returns columns and expressions with a column in place of each expression that is called like one.
+
+    >>> as_columns(((EXPRESSION, "A+b"), (EXPRESSION, "a*b")), [("a+b",)])[0]
+    ('A+b',)
+    """
+    names = set(map(folded_path, known))
+    return tuple(path[1:] if path[0] == EXPRESSION and folded_path(path[1:]) in names else path for path in paths)
 
 
 def folded_set(columns: ColumnSet) -> frozenset[ColumnPath]:

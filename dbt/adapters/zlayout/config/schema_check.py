@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.config.column_names import folded_path, format_column_path
+from dbt.adapters.zlayout.config.column_names import ColumnSet, as_columns, folded_path, format_column_path
 from dbt.adapters.zlayout.config.table_config import TableConfig, partition_keys_in_zorder
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.keys import is_orderable
@@ -51,16 +51,18 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
         wanted = _resolve("stats_columns", wanted, known, problems, _always_fit)
     bloom = config.indexes.bloom
     if bloom is not None:
-        names = {folded_path(path) for path in known}
-        # A column may be called like an expression.
-        named = [path[1:] if path[0] == EXPRESSION and folded_path(path[1:]) in names else path for path in bloom]
-        expressions = tuple(path for path in named if path[0] == EXPRESSION)
-        columns = [path for path in named if path[0] != EXPRESSION]
-        bloom = (*_resolve("bloom", columns, known, problems, _unfit_key), *expressions)
+        bloom = _indexed("bloom", bloom, known, problems)
     lookup = config.indexes.lookup
     if lookup is not None:
-        resolved_sets = [_resolve("lookup", columns, known, problems, _unfit_key) for columns in lookup]
+        resolved_sets = [_indexed("lookup", columns, known, problems) for columns in lookup]
         lookup = tuple({frozenset(each): each for each in resolved_sets if each}.values())
+        problems += [
+            f"lookup: {path[1]!r} is an expression, and an index of several columns takes columns only; "
+            "list the expression by itself, or compute it as a column of the model"
+            for columns in lookup
+            for path in columns
+            if path[0] == EXPRESSION and len(columns) > 1
+        ]
     table_type = config.table_type
     keys = _resolve("unique_key", [(name,) for name in table_type.unique_key], known, problems, _unfit_key)
     ordering = [(table_type.ordering,)] if table_type.ordering is not None else []
@@ -152,6 +154,16 @@ def _resolve(
         else:
             found.append(matches[0])
     return tuple(found)
+
+
+def _indexed(
+    key: str, wanted: ColumnSet, known: dict[ColumnPath, pa.DataType], problems: list[str]
+) -> tuple[ColumnPath, ...]:
+    """Returns the columns of a setting as the schema spells them, then its expressions, which Spark checks later."""
+    named = as_columns(wanted, known)
+    columns = [path for path in named if path[0] != EXPRESSION]
+    expressions = [path for path in named if path[0] == EXPRESSION]
+    return (*_resolve(key, columns, known, problems, _unfit_key), *expressions)
 
 
 def _missing(path: ColumnPath, known: dict[ColumnPath, pa.DataType]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -146,7 +146,7 @@ class OptionalIndexes:
     Attributes:
         bloom: The columns with Bloom filters, and expressions as `EXPRESSION` and their text; None keeps those that the
             table has.
-        lookup: The columns of each lookup index; None keeps those that the table has.
+        lookup: The columns of each lookup index, or an expression, likewise; None keeps those that the table has.
         stats_expressions: The expressions with statistics, as SQL; None keeps those that the table has.
     """
 
@@ -166,11 +166,11 @@ class OptionalIndexes:
         ((('id',),), ())
         """
         found = self
+        kept = {path for _, columns in before.column_sets for path in columns if path[0] == EXPRESSION}.union(usable)
         if self.bloom is None and before.bloom is not None:
-            kept = tuple(path for path in before.bloom if path in usable or path[0] == EXPRESSION)
-            found = replace(found, bloom=kept)
+            found = replace(found, bloom=tuple(path for path in before.bloom if path in kept))
         if self.lookup is None and before.lookup is not None:
-            found = replace(found, lookup=tuple(each for each in before.lookup if set(each) <= set(usable)))
+            found = replace(found, lookup=tuple(each for each in before.lookup if kept.issuperset(each)))
         if self.stats_expressions is None:
             found = replace(found, stats_expressions=before.stats_expressions)
         return found
@@ -181,9 +181,15 @@ class OptionalIndexes:
         return tuple(path[1] for path in self.bloom or () if path[0] == EXPRESSION)
 
     @property
+    def lookup_expressions(self) -> tuple[str, ...]:
+        """The expressions with a lookup index, as SQL."""
+        return tuple(columns[0][1] for columns in self.lookup or () if columns[0][0] == EXPRESSION)
+
+    @property
     def expressions(self) -> tuple[str, ...]:
-        """The expressions with statistics, then those with Bloom filters only, as SQL."""
-        return tuple(dict.fromkeys((*(self.stats_expressions or ()), *self.bloom_expressions)))
+        """The expressions with statistics, Bloom filters or a lookup index, as SQL."""
+        every = *(self.stats_expressions or ()), *self.bloom_expressions, *self.lookup_expressions
+        return tuple(dict.fromkeys(every))
 
     @property
     def column_sets(self) -> tuple[tuple[str, ColumnSet], ...]:
@@ -203,9 +209,9 @@ class OptionalIndexes:
 
     def stored(self) -> dict[str, Any]:
         """Returns the settings as a version stores them."""
-        filtered = [path[1] if path[0] == EXPRESSION else list(path) for path in self.bloom or ()]
+        filtered = _stored_paths(self.bloom or ())
         bloom = {settings.BLOOM.key: filtered} if filtered else {}
-        sets = [[list(path) for path in columns] for columns in self.lookup or ()]
+        sets = [_stored_paths(columns) for columns in self.lookup or ()]
         lookup = {settings.LOOKUP.key: sets} if sets else {}
         expressions = self.stats_expressions
         return {**bloom, **lookup, **({settings.STATS_EXPRESSIONS.key: list(expressions)} if expressions else {})}
@@ -214,13 +220,19 @@ class OptionalIndexes:
     def of_stored(cls, layout: Mapping[str, Any]) -> OptionalIndexes:
         """Returns the settings that a version stores."""
         bloom, lookup, expressions = (layout.get(key) for key in _OPTIONAL_INDEXES)
-        if bloom is not None:
-            bloom = tuple((EXPRESSION, path) if isinstance(path, str) else tuple(path) for path in bloom)
         return cls(
-            bloom,
-            None if lookup is None else tuple(tuple(tuple(path) for path in columns) for columns in lookup),
+            None if bloom is None else _read_paths(bloom),
+            None if lookup is None else tuple(map(_read_paths, lookup)),
             None if expressions is None else tuple(map(str, expressions)),
         )
+
+
+def _stored_paths(paths: ColumnSet) -> list[list[str] | str]:
+    return [path[1] if path[0] == EXPRESSION else list(path) for path in paths]
+
+
+def _read_paths(stored: Sequence[Sequence[str] | str]) -> ColumnSet:
+    return tuple((EXPRESSION, path) if isinstance(path, str) else tuple(path) for path in stored)
 
 
 @dataclass(frozen=True)

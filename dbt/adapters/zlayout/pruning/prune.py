@@ -390,6 +390,6 @@ def advice_for(why_not: str | None, expression: str | None = None) -> str | None
         listed = quoted_list([expression])
         return (
             f"ask for statistics of the expression: stats_expressions: {listed}; or, for = and IN on results that are "
-            f"spread over all files, for a Bloom filter: bloom: {listed}"
+            f"spread over all files, for a lookup index: lookup: {listed} or for a Bloom filter: bloom: {listed}"
         )
     return next((text for pattern, text in _ADVICE if re.search(pattern, why_not)), None)

@@ -228,8 +228,8 @@ class ZTable:
             row_group_rows: The rows of a row group; None lets the layout choose.
             stats_columns: The columns with statistics, or a number for the first ones.
             bloom: The columns with Bloom filters. ``[]`` for none; None keeps the table's.
-            lookup: The columns with lookup indexes; a list in the list stands for columns together. ``[]`` for none;
-                None keeps the table's.
+            lookup: The columns or expressions with lookup indexes; a list in the list stands for columns together.
+                ``[]`` for none; None keeps the table's.
             stats_expressions: SQL expressions with statistics of their own, likewise.
             retain_versions: The minimum number of versions that stay readable.
             retain_hours: The minimum number of hours for which a replaced version stays readable.
@@ -1087,7 +1087,8 @@ class ZTable:
         Args:
             bloom: Columns that get Bloom filters. What the table has stays; without any columns, only what is missing
                 is added.
-            lookup: Columns that get lookup indexes, in the same way; a list in the list stands for columns together.
+            lookup: Columns or expressions that get lookup indexes, in the same way; a list in the list stands for
+                columns together.
             stats_expressions: SQL expressions that get statistics, in the same way.
             schedule: Whether to only change the table's settings. From then on, writers give their files what they ask
                 for; a later call, in any process, reads the others.

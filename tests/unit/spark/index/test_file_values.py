@@ -13,17 +13,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
+from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, FilterSlice, slice_path, write_slices
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
-from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
+from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import Column
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewFilters, NewLookups, NewOptional
 from dbt.adapters.zlayout.spark.files import file_report
+from dbt.adapters.zlayout.spark.files.distinct_values import Wanted, value_slices
 from dbt.adapters.zlayout.spark.files.file_report import filters_of
-from dbt.adapters.zlayout.spark.index.file_values import CheckTask, ValuesTask, Wanted, values_in_file
+from dbt.adapters.zlayout.spark.index.file_values import CheckTask, ValuesTask, values_in_file
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFile, DataFiles
 
@@ -145,7 +146,9 @@ def test_values_that_a_filter_lacks_are_counted(store: LocalStore) -> None:
     store.put(path, piece)
     batch = pa.RecordBatch.from_pydict({name: files[name].to_pylist() for name in ("path", *IDENTITY)})
     found = [
-        row for each in CheckTask(store.root_uri, (path,), (), Wanted((ID, NAME)))([batch]) for row in each.to_pylist()
+        row
+        for each in CheckTask(store.root_uri, value_slices({BLOOM_FILTERS: (path,)}), Wanted((ID, NAME)))([batch])
+        for row in each.to_pylist()
     ]
     assert found == [{"path": "b.parquet", "kind": "bloom", "column": 0, "missing": 2}]
 
@@ -178,7 +181,7 @@ def test_lookup_entries_are_made_and_checked_as_those_of_writers(store: LocalSto
     # A file with other rows than its entries say.
     data_file(store, "b.parquet", {**ROWS, "id": pa.array([1, 5, 6])})
     checked = pa.RecordBatch.from_pydict({name: files[name].to_pylist() for name in ("path", *IDENTITY)})
-    check = CheckTask(store.root_uri, (), paths, wanted)
+    check = CheckTask(store.root_uri, value_slices({LOOKUPS: paths}), wanted)
     lacking = [row for each in check([checked]) for row in each.to_pylist()]
     assert lacking == [
         {"path": "b.parquet", "kind": "lookup", "column": 0, "missing": 2},

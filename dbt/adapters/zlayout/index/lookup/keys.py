@@ -66,10 +66,15 @@ def value_hashes(key: LookupKey, columns: Sequence[pa.Array | pa.ChunkedArray]) 
         pairs = zip(columns, key.columns, strict=True)
         return distinct(combined([hashes_of_rows(values, each.type) for values, each in pairs]))
     hashes = hashes_of(columns[0], key.columns[0].type)
-    return distinct(np.append(hashes, NULL_HASH)) if _may_have_nulls(columns[0]) else hashes
+    return with_null(hashes) if may_have_nulls(columns[0]) else hashes
 
 
-def _may_have_nulls(values: pa.Array | pa.ChunkedArray) -> bool:
+def with_null(hashes: Hashes) -> Hashes:
+    """Returns distinct hashes with that of null, sorted."""
+    return distinct(np.append(hashes, NULL_HASH))
+
+
+def may_have_nulls(values: pa.Array | pa.ChunkedArray) -> bool:
     """Returns whether a value is null, or whether a dictionary of the values has a null that some of them may mean."""
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
     named = pa.types.is_dictionary(values.type) and any(each.dictionary.null_count for each in chunks)
@@ -92,9 +97,16 @@ class HashCollector:
         if self._parts is None:
             return
         try:
-            self._parts.append(value_hashes(self._key, columns))
+            self.add_hashes(value_hashes(self._key, columns))
         except pa.ArrowException:
+            self.add_hashes(None)
+
+    def add_hashes(self, hashes: Hashes | None) -> None:
+        """Adds the distinct hashes of some rows, sorted; None ends the collection."""
+        if self._parts is None or hashes is None:
             self._parts = None
+            return
+        self._parts.append(hashes)
 
     def hashes(self) -> Hashes | None:
         """Returns the distinct hashes, sorted; None if some values had none."""

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.index.bloom.hashing import Hashes, combined, distinct,
 from dbt.adapters.zlayout.index.lookup.keys import KeyPaths, LookupKey, key_name
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice, SliceName, first_bits
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.predicate.expr import Column
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Column
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Together
 from dbt.adapters.zlayout.pruning.statistics.validation import widened
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
@@ -51,6 +51,15 @@ class TableLookups:
     def names(self, paths: KeyPaths) -> Sequence[tuple[str, SliceName]]:
         """Returns the path and the name of each slice of an index."""
         return self._by_key.get(key_name(paths), [])
+
+    @property
+    def keys(self) -> frozenset[KeyPaths]:
+        """The columns of each index that has a readable slice."""
+        firsts = (
+            next((part for path, _ in named if (part := self.open(path)) is not None), None)
+            for named in self._by_key.values()
+        )
+        return frozenset(part.paths for part in firsts if part is not None)
 
     def open(self, path: str) -> LookupSlice | None:
         """Returns a slice; None if it cannot be read."""
@@ -129,7 +138,8 @@ class FilesLookups:
         Args:
             wanted: The values by column.
         """
-        by_path = sorted({each.path: each for each in wanted}.items())
+        # Indexes of several columns have no expressions.
+        by_path = sorted({each.path: each for each in wanted if each.path[0] != EXPRESSION}.items())
         if not 1 < len(by_path) <= _MOST_COLUMNS:
             return []
         found = []

@@ -120,7 +120,8 @@ class ExpressionForms:
             raise NotUnderstoodError("it is not deterministic")
         if kinds[1] != "Project" or str(optimized.projectList().apply(0).getClass().getSimpleName()) != "Alias":
             raise NotUnderstoodError(
-                "it is a column; columns have statistics by stats_columns, and stand in bloom without parentheses"
+                "it is a column; columns have statistics by stats_columns, and stand in bloom and lookup without "
+                "parentheses"
             )
         expression = optimized.projectList().apply(0).child()
         tree = tree_of(self._jvm, expression, Budget())

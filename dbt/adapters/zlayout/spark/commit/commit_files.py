@@ -29,17 +29,16 @@ from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.commit.expression_stats import (
-    filters_of_expressions,
     joined_statistics,
+    pieces_of_expressions,
     with_expressions,
 )
 from dbt.adapters.zlayout.spark.commit.optional_slices import (
     NOTHING_OPTIONAL,
     OPTIONAL_PARTITIONS,
-    NewFilters,
-    NewLookups,
     NewOptional,
 )
+from dbt.adapters.zlayout.spark.files.distinct_values import Pieces
 from dbt.adapters.zlayout.spark.files.existing_files import same_files
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
@@ -219,11 +218,13 @@ class NewFiles:
     ) -> NewFiles:
         """Returns the files that tasks report, and what the index gets of the table's expressions."""
         files = DataFiles.of([each.file for each in reports], layout.partition_by)
-        filters = tuple(each.filters for each in reports if each.filters is not None)
-        of_expressions = filters_of_expressions(spark, store, instant, files, layout)
-        lookups = NewLookups(tuple(each.hashes for each in reports if each.hashes is not None))
+        of_columns = Pieces(
+            tuple(each.filters for each in reports if each.filters is not None),
+            tuple(each.hashes for each in reports if each.hashes is not None),
+        )
+        of_expressions = pieces_of_expressions(spark, store, instant, files, layout)
         column_stats = with_expressions(spark, store, files, statistics_of(reports, layout.tracked), layout)
-        return cls(files, column_stats, NewOptional(NewFilters((*filters, *of_expressions)), lookups))
+        return cls(files, column_stats, NewOptional.of(Pieces.together([of_columns, of_expressions])))
 
     def overlap_depth(self, keys: Sequence[ColumnPath]) -> float:
         """Returns how much the files overlap in the key space, see `depth_of`."""

@@ -1,4 +1,4 @@
-"""Statistics and Bloom filters of expressions, which Spark computes from the files of a commit before it is made.
+"""Statistics, Bloom filters and lookup entries of expressions, which Spark computes from a commit's files before it.
 
 The index keeps them beside those of columns, so every kind of commit keeps them. A file without them is read.
 """
@@ -16,6 +16,7 @@ from pyspark.sql import Column, functions
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.index.lookup.keys import LookupKey
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
@@ -26,14 +27,15 @@ from dbt.adapters.zlayout.spark.catalyst.expressions import (
     with_plain_texts,
 )
 from dbt.adapters.zlayout.spark.catalyst.tree import NotUnderstoodError
-from dbt.adapters.zlayout.spark.files.file_report import FilterPiece
+from dbt.adapters.zlayout.spark.files.distinct_values import Pieces, Wanted
 from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
-from dbt.adapters.zlayout.spark.read.frame_statistics import filters_by_file, lacking_by_file, statistics_by_file
+from dbt.adapters.zlayout.spark.read.frame_statistics import lacking_by_file, pieces_by_file, statistics_by_file
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,17 +45,19 @@ _LOG = logging.getLogger(__name__)
 _MOST_READS = 24
 _SETTINGS = {**AS_STORED, "spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
 _CASE = "spark.sql.caseSensitive"
+_OPTIONAL = "Bloom filters and lookup entries"
 Found = TypeVar("Found")
 
 
 def check_expressions(spark: SparkSession, wanted: OptionalIndexes, layout: TableLayout, subject: str) -> None:
-    """Checks that the expressions of settings can have statistics and Bloom filters.
+    """Checks that the expressions of settings can have statistics, Bloom filters and lookup indexes.
 
     Raises:
         ConfigError: With a sentence for each that cannot.
     """
     every = [(settings.STATS_EXPRESSIONS.key, "statistics", text) for text in wanted.stats_expressions or ()]
     every += [(settings.BLOOM.key, "Bloom filter", text) for text in wanted.bloom_expressions]
+    every += [(settings.LOOKUP.key, "lookup index", text) for text in wanted.lookup_expressions]
     forms = _forms(spark, layout) if every else None
     if problems := [why for each in every if forms is not None and (why := _problem(forms, *each, layout)) is not None]:
         raise ConfigError(problems, subject)
@@ -78,56 +82,74 @@ def expressions_of(
     return _forms(spark, layout).known(texts) if texts else ()
 
 
-def filters_of_expressions(
+def wanted_expressions(spark: SparkSession, layout: TableLayout) -> Wanted:
+    """Returns the Bloom filters and lookup indexes of a table's expressions, as this session understands them."""
+    filtered, looked_up = layout.config.indexes.bloom_expressions, layout.config.indexes.lookup_expressions
+    columns = _columns_of(spark, layout, tuple(dict.fromkeys((*filtered, *looked_up))))
+    return Wanted(
+        tuple(columns[text] for text in filtered if text in columns),
+        tuple(LookupKey((columns[text],)) for text in looked_up if text in columns),
+    )
+
+
+def pieces_of_expressions(
     spark: SparkSession,
     store: Store,
     instant: str,
     files: DataFiles,
     layout: TableLayout,
     progress: Progress | None = None,
-) -> tuple[FilterPiece, ...]:
-    """Returns the Bloom filters of a table's expressions. A file for which one fails is left out.
+) -> Pieces:
+    """Returns the Bloom filters and lookup entries of a table's expressions. A file for which one fails is left out.
 
     Args:
         spark: The session whose time zone and ANSI mode apply.
         store: The table's folder.
-        instant: Instant of the transaction, which stages large filters.
+        instant: Instant of the transaction, which stages large parts.
         files: The files, which need not be part of a version yet.
         layout: The table's settings and columns.
         progress: Called with a line of text as the work goes on.
     """
-    columns, values = _columns_and_values(spark, layout, layout.config.indexes.bloom_expressions)
-    if not columns or not len(files):
-        return ()
-    session, schema_json = _session(spark), with_plain_texts(layout.data_json)
+    wanted = wanted_expressions(spark, layout)
+    if not wanted.columns or not len(files):
+        return Pieces()
+    session, schema_json, values = _session(spark), with_plain_texts(layout.data_json), _values_of(wanted.columns)
 
-    def filters(some: DataFiles) -> tuple[FilterPiece, ...]:
-        return filters_by_file(session, store, instant, schema_json, some, columns, values, progress)
+    def pieces(some: DataFiles) -> Pieces:
+        return pieces_by_file(session, store, instant, schema_json, some, wanted, values, progress)
 
-    return tuple(piece for each in _in_halves(files, filters, "Bloom filters") for piece in each)
+    return Pieces.together(_in_halves(files, pieces, _OPTIONAL))
 
 
 def lacking_of_expressions(
-    spark: SparkSession, store: Store, slices: Sequence[str], files: DataFiles, layout: TableLayout
-) -> list[tuple[str, str, int]]:
-    """Returns the Bloom filters of expressions that lack values: path, expression, number of values."""
-    columns, values = _columns_and_values(spark, layout, layout.config.indexes.bloom_expressions)
-    if not columns or not len(files) or not slices:
+    spark: SparkSession, store: Store, index: IndexSlices, files: DataFiles, layout: TableLayout
+) -> list[tuple[str, str, str, int]]:
+    """Returns the Bloom filters and lookup entries of expressions that lack values.
+
+    Returns:
+        For each the path of the file, the kind ('bloom' or 'lookup'), the expression and the number of values.
+    """
+    wanted = wanted_expressions(spark, layout)
+    if not wanted.columns or not len(files):
         return []
-    session, schema_json = _session(spark), with_plain_texts(layout.data_json)
+    session, schema_json, values = _session(spark), with_plain_texts(layout.data_json), _values_of(wanted.columns)
 
-    def lacking(some: DataFiles) -> list[tuple[str, int, int]]:
-        return lacking_by_file(session, store, slices, schema_json, some, columns, values)
+    def lacking(some: DataFiles) -> list[tuple[str, str, int, int]]:
+        return lacking_by_file(session, store, index, schema_json, some, wanted, values)
 
-    found = [row for each in _in_halves(files, lacking, "Bloom filters") for row in each]
-    return [(path, columns[number].path[1], missing) for path, number, missing in found]
+    paths = {"bloom": [each.path for each in wanted.filtered], "lookup": [key.paths[0] for key in wanted.looked_up]}
+    found = [row for each in _in_halves(files, lacking, _OPTIONAL) for row in each]
+    return [(path, kind, paths[kind][number][1], missing) for path, kind, number, missing in found]
 
 
-def _columns_and_values(
-    spark: SparkSession, layout: TableLayout, texts: Sequence[str] | None
-) -> tuple[list[TrackedColumn], list[Column]]:
-    columns = [TrackedColumn(each.column.path, each.column.type) for each in expressions_of(spark, layout, texts)]
-    return columns, [functions.expr(each.path[1]) for each in columns]
+def _columns_of(spark: SparkSession, layout: TableLayout, texts: Sequence[str]) -> dict[str, TrackedColumn]:
+    """Returns what the index stores expressions as, by their text."""
+    found = [TrackedColumn(each.column.path, each.column.type) for each in expressions_of(spark, layout, texts)]
+    return {each.path[1]: each for each in found}
+
+
+def _values_of(columns: Sequence[TrackedColumn]) -> list[Column]:
+    return [functions.expr(each.path[1]) for each in columns]
 
 
 def _in_halves(files: DataFiles, compute: Callable[[DataFiles], Found], what: str) -> list[Found]:
@@ -185,7 +207,8 @@ def statistics_of_expressions(
     spark: SparkSession, store: Store, files: DataFiles, layout: TableLayout, progress: Progress | None = None
 ) -> pa.Table:
     """Returns the statistics of a table's expressions, one row per file. A file for which one fails is left out."""
-    columns, values = _columns_and_values(spark, layout, layout.config.indexes.stats_expressions)
+    columns = list(_columns_of(spark, layout, layout.config.indexes.stats_expressions or ()).values())
+    values = _values_of(columns)
     session, schema_json = _session(spark), with_plain_texts(layout.data_json)
 
     def statistics(some: DataFiles) -> pa.Table:

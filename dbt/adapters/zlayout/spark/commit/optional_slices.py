@@ -24,6 +24,7 @@ from dbt.adapters.zlayout.index.lookup.keys import KeyPaths, key_name
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice, Pairs, SliceName, slice_bytes
 from dbt.adapters.zlayout.index.slice_cache import SHARED_FILTERS, SHARED_LOOKUPS, SliceCache
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.spark.files.distinct_values import Pieces
 from dbt.adapters.zlayout.spark.files.file_report import FilterPiece, filters_of
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -101,6 +102,11 @@ class NewOptional:
 
     filters: NewFilters = field(default_factory=NewFilters)
     lookups: NewLookups = field(default_factory=NewLookups)
+
+    @classmethod
+    def of(cls, pieces: Pieces, files: DataFiles | None = None) -> NewOptional:
+        """Returns what tasks report, of existing files or, without any, of those that the commit adds."""
+        return cls(NewFilters(pieces.filters, files), NewLookups(pieces.hashes, files))
 
     def put(self, store: Store, instant: str, adds: DataFiles) -> IndexSlices:
         """Writes slices and returns their paths by index partition; none for a part without any.

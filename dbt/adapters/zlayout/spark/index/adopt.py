@@ -27,11 +27,12 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
+from dbt.adapters.zlayout.spark.files.distinct_values import Wanted
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
-from dbt.adapters.zlayout.spark.index.file_values import Wanted, optional_of_files
+from dbt.adapters.zlayout.spark.index.file_values import optional_of_files
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
 from dbt.adapters.zlayout.spark.schema.types import fields_of
@@ -171,7 +172,8 @@ def _optional(
     spark: SparkSession, store: Store, instant: str, files: DataFiles, config: TableConfig, entry: Entry
 ) -> NewOptional:
     given = config, entry.schema_json, entry.partition_by
-    return optional_of_files(spark, store, instant, files, Wanted(filtered_of(*given), looked_up_of(*given)))
+    wanted = Wanted(filtered_of(*given), looked_up_of(*given))
+    return NewOptional.of(optional_of_files(spark, store, instant, files, wanted), files)
 
 
 def _adoptable(catalog: Catalog, name: TableName) -> Entry:

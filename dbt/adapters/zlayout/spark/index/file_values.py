@@ -5,30 +5,27 @@ They read only columns of which Arrow gives the values that Spark sees.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import StoreError
-from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, FilterSlice
-from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
-from dbt.adapters.zlayout.index.bloom.hashing import Hashes
-from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters, TableFilters
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
-from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes
-from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
-from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
-from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, canonical_type
-from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.commit.optional_slices import NOTHING_OPTIONAL, NewFilters, NewLookups, NewOptional
-from dbt.adapters.zlayout.spark.files.file_report import filter_piece, piece_of
+from dbt.adapters.zlayout.spark.files.distinct_values import (
+    LACKING,
+    LACKING_SCHEMA,
+    PIECES_SCHEMA,
+    FileValues,
+    IndexedValues,
+    Pieces,
+    Wanted,
+    value_slices,
+)
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.schema.arrow_columns import at_path
@@ -40,46 +37,8 @@ from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_PIECES = {"filters": pa.binary(), "staged": pa.string(), "hashes": pa.binary(), "staged_hashes": pa.string()}
-_PIECES_SCHEMA = "filters binary, staged string, hashes binary, staged_hashes string"
-_LACKING = {"path": pa.string(), "kind": pa.string(), "column": pa.int64(), "missing": pa.int64()}
-_LACKING_SCHEMA = "path string, kind string, column long, missing long"
 _MOST_TASKS = 1_000
 _BATCH_ROWS = 1 << 14
-# A check of one file looks up as many of its hashes, evenly spread, so that it does not read the whole index.
-_MOST_CHECKED = 100_000
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The optional parts of the index that files should have.
-
-    Attributes:
-        filtered: Columns with Bloom filters.
-        looked_up: Lookup indexes.
-    """
-
-    filtered: tuple[TrackedColumn, ...] = ()
-    looked_up: tuple[LookupKey, ...] = ()
-
-    @property
-    def columns(self) -> Sequence[TrackedColumn]:
-        """Every column of any of them, once."""
-        found = {each.path: each for each in self.filtered}
-        return list((found | {each.path: each for key in self.looked_up for each in key.columns}).values())
-
-
-@dataclass(frozen=True)
-class FileValues:
-    """The distinct values of a file. Columns that Arrow reads otherwise than Spark are left out.
-
-    Attributes:
-        filters: By column.
-        hashes: By lookup index.
-    """
-
-    filters: dict[ColumnPath, FilterBuilder]
-    hashes: dict[LookupKey, HashCollector]
 
 
 def optional_of_files(
@@ -89,7 +48,7 @@ def optional_of_files(
     files: DataFiles,
     wanted: Wanted,
     progress: Progress | None = None,
-) -> NewOptional:
+) -> Pieces:
     """Reads columns of files in one Spark job and returns what they add to the optional parts of the index.
 
     A file has nothing for a column that Arrow reads otherwise than Spark does, and nothing if it cannot be read.
@@ -104,16 +63,13 @@ def optional_of_files(
     """
     paths = files["path"].to_pylist()
     if not paths or not wanted.columns:
-        return NOTHING_OPTIONAL
+        return Pieces()
     use_driver_python(spark)
     rows = spark.createDataFrame([(path,) for path in paths], "path string")
     parted = rows.repartition(min(len(paths), _MOST_TASKS))
     task = ValuesTask(store.root_uri, instant, wanted)
-    found = run(spark, "index of values", progress, parted.mapInArrow(task.__call__, _PIECES_SCHEMA).collect)
-    filters = tuple(row.staged if row.filters is None else bytes(row.filters) for row in found)
-    hashes = tuple(row.staged_hashes if row.hashes is None else bytes(row.hashes) for row in found)
-    return NewOptional(
-        NewFilters(filters if wanted.filtered else (), files), NewLookups(hashes if wanted.looked_up else (), files)
+    return Pieces.of_rows(
+        run(spark, "index of values", progress, parted.mapInArrow(task.__call__, PIECES_SCHEMA).collect)
     )
 
 
@@ -133,30 +89,13 @@ class ValuesTask:
                 values = self._values(store, path)
                 if values is None:
                     continue
-                cells: dict[str, bytes | str | None] = dict.fromkeys(_PIECES)
-                if self.wanted.filtered:
-                    filters = filter_piece(store, self.instant, self._filters(path, values))
-                    cells["filters" if isinstance(filters, bytes) else "staged"] = filters
-                if self.wanted.looked_up:
-                    hashes = piece_of(store, self.instant, run_bytes(path, self._hashes(values)), "hashes.runs")
-                    cells["hashes" if isinstance(hashes, bytes) else "staged_hashes"] = hashes
-                arrays = [pa.array([cells[name]], kind) for name, kind in _PIECES.items()]
-                yield pa.RecordBatch.from_arrays(arrays, names=list(_PIECES))
+                yield values.pieces(store, self.instant, path, self.wanted)
 
     def _values(self, store: Store, path: str) -> FileValues | None:
         try:
             return values_in_file(store, path, self.wanted)
         except (OSError, pa.ArrowException, StoreError):
             return None
-
-    def _filters(self, path: str, values: FileValues) -> pa.Table:
-        columns, known = self.wanted.filtered, values.filters
-        found = {each.path: known[each.path].content() if each.path in known else None for each in columns}
-        return filter_table([path], columns, {column: [content] for column, content in found.items()})
-
-    def _hashes(self, values: FileValues) -> dict[LookupKey, Hashes | None]:
-        keys = self.wanted.looked_up
-        return {key: values.hashes[key].hashes() if key in values.hashes else None for key in keys}
 
 
 def values_in_file(store: Store, path: str, wanted: Wanted) -> FileValues:
@@ -172,9 +111,7 @@ def values_in_file(store: Store, path: str, wanted: Wanted) -> FileValues:
         schema, rules = file.schema_arrow, writer_rules(file.metadata.created_by or "", file.metadata.metadata or {})
         lacking = [each for each in wanted.columns if _is_absent(schema, each)]
         read = [each for each in wanted.columns if each not in lacking and _reads_alike(schema, each, rules.old_dates)]
-        known = {each.path for each in (*lacking, *read)}
-        filters = {each.path: FilterBuilder(each.type) for each in wanted.filtered if each.path in known}
-        hashes = {key: HashCollector(key) for key in wanted.looked_up if known.issuperset(key.paths)}
+        values = FileValues.of_columns(wanted, [*lacking, *read])
         tops = list(dict.fromkeys(each.path[0] for each in read))
         # Without a column to read, one row of nulls stands for all.
         none = pa.table({"": pa.nulls(min(1, file.metadata.num_rows))})
@@ -183,11 +120,8 @@ def values_in_file(store: Store, path: str, wanted: Wanted) -> FileValues:
             rows = pa.Table.from_batches([batch])
             found = {each.path: at_path(rows, each.path) for each in read}
             found |= {each.path: pa.nulls(batch.num_rows, each.type) for each in lacking}
-            for column, builder in filters.items():
-                builder.add(found[column])
-            for key, collector in hashes.items():
-                collector.add([found[column] for column in key.paths])
-    return FileValues(filters, hashes)
+            values.add(found)
+    return values
 
 
 def lacking_values(spark: SparkSession, store: Store, index: IndexSlices, files: DataFiles, wanted: Wanted) -> pa.Table:
@@ -206,16 +140,16 @@ def lacking_values(spark: SparkSession, store: Store, index: IndexSlices, files:
         ``path`` string, ``kind`` string ('bloom' or 'lookup'), ``column`` int64 (position among the filtered columns or
         the lookup indexes), ``missing`` int64 (number of values), one row for each.
     """
-    slices = {name: tuple(index.get(name, ())) for name in (BLOOM_FILTERS, LOOKUPS)}
+    slices = value_slices(index)
     if not len(files) or not wanted.columns or not any(slices.values()):
-        return pa.table({name: pa.array([], kind) for name, kind in _LACKING.items()})
+        return pa.table({name: pa.array([], kind) for name, kind in LACKING.items()})
     use_driver_python(spark)
     given = list(zip(*(files[name].to_pylist() for name in ("path", *IDENTITY)), strict=True))
     rows = spark.createDataFrame(given, "path string, row_count long, size_bytes long, modified_ms long")
-    task = CheckTask(store.root_uri, slices[BLOOM_FILTERS], slices[LOOKUPS], wanted)
+    task = CheckTask(store.root_uri, slices, wanted)
     parted = rows.repartition(min(len(files), _MOST_TASKS))
-    found = run(spark, "index of values", None, parted.mapInArrow(task.__call__, _LACKING_SCHEMA).collect)
-    return pa.table({name: pa.array([row[name] for row in found], kind) for name, kind in _LACKING.items()})
+    found = run(spark, "index of values", None, parted.mapInArrow(task.__call__, LACKING_SCHEMA).collect)
+    return pa.table({name: pa.array([row[name] for row in found], kind) for name, kind in LACKING.items()})
 
 
 @dataclass(frozen=True)
@@ -223,43 +157,20 @@ class CheckTask:
     """Task spec: reads files and compares their values with their filters and lookup entries."""
 
     root_uri: str
-    filter_slices: tuple[str, ...]
-    lookup_slices: tuple[str, ...]
+    slices: Mapping[str, tuple[str, ...]]
     wanted: Wanted
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields a row for each part that lacks values, given files: ``path`` and the columns of `IDENTITY`."""
         store = open_store(self.root_uri)
-        filters = TableFilters(self.filter_slices, cache(partial(FilterSlice, store)), lambda _: None)
-        lookups = TableLookups(self.lookup_slices, partial(LookupSlice, store), lambda _: None)
         for batch in batches:
             columns = {name: batch.column(number).to_pylist() for number, name in enumerate(("path", *IDENTITY))}
             groups = [""] * batch.num_rows
             files = DataFiles.from_columns((), partition_values=[], **columns, group=groups)
-            told = filters.of(files), lookups.of(files)
+            told = IndexedValues.of(store, self.slices, files)
             for position, path in enumerate(columns["path"]):
                 with suppress(OSError, pa.ArrowException, StoreError):
-                    values = values_in_file(store, path, self.wanted)
-                    for kind, number, missing in self._lacking(values, position, *told):
-                        cells = {"path": [path], "kind": [kind], "column": [number], "missing": [missing]}
-                        arrays = [pa.array(cells[name], kind) for name, kind in _LACKING.items()]
-                        yield pa.RecordBatch.from_arrays(arrays, names=list(_LACKING))
-
-    def _lacking(
-        self, values: FileValues, position: int, filters: FilesFilters, lookups: FilesLookups
-    ) -> Iterator[tuple[str, int, int]]:
-        for number, column in enumerate(self.wanted.filtered):
-            content = filters.content(column.path, str(column.type), position)
-            builder = values.filters.get(column.path)
-            if content is not None and builder is not None and (missing := builder.missing_in(content)):
-                yield "bloom", number, missing
-        for number, key in enumerate(self.wanted.looked_up):
-            hashes = values.hashes[key].hashes() if key in values.hashes else None
-            if hashes is None:
-                continue
-            spread = np.linspace(0, len(hashes) - 1, min(len(hashes), _MOST_CHECKED)).astype(np.int64)
-            if missing := lookups.missing(key, hashes[spread], position):
-                yield "lookup", number, missing
+                    yield from told.lacking(path, position, values_in_file(store, path, self.wanted), self.wanted)
 
 
 def _is_absent(schema: pa.Schema, column: TrackedColumn) -> bool:

@@ -6,7 +6,7 @@ The commits change no data, and follow whatever others commit meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config import settings
-from dbt.adapters.zlayout.config.column_names import described_set, folded_set, format_column_path, format_column_set
+from dbt.adapters.zlayout.config.column_names import (
+    ColumnSet,
+    as_columns,
+    described_set,
+    folded_set,
+    format_column_path,
+    format_column_set,
+)
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes, indexed_as
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
-from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
+from dbt.adapters.zlayout.index.lookup.keys import KeyPaths
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
@@ -31,14 +38,16 @@ from dbt.adapters.zlayout.spark.commit.commit_files import Renewed, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import (
     check_expressions,
     expressions_of,
-    filters_of_expressions,
     joined_statistics,
+    pieces_of_expressions,
     statistics_of_expressions,
+    wanted_expressions,
 )
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewFilters, NewLookups, NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
+from dbt.adapters.zlayout.spark.files.distinct_values import Pieces, Wanted
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
-from dbt.adapters.zlayout.spark.index.file_values import Wanted, optional_of_files
+from dbt.adapters.zlayout.spark.index.file_values import optional_of_files
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.schema.types import fields_of
@@ -176,24 +185,24 @@ def _build_some(
         layout = _layout(base, _plus(before, more), name)
         check_expressions(spark, more, layout, str(name))
         wanted = Wanted(layout.filtered, layout.looked_up)
-        lacking = unmeasured = unfiltered = base.files[:0]
+        lacking = unmeasured = uncomputed = base.files[:0]
         left = False
         if tried is not None:
-            of_expressions = files_unmeasured(spark, opened, layout), files_unfiltered(spark, opened, layout)
+            of_expressions = files_unmeasured(spark, opened, layout), files_uncomputed(spark, opened, layout)
             every = files_without(opened, wanted), *of_expressions
             known = pa.array(list(tried), pa.string())
             untried = [files.filter(pc.invert(pc.is_in(files["path"], known))) for files in every]
-            lacking, unmeasured, unfiltered = firsts = [_first_of(files) for files in untried]
+            lacking, unmeasured, uncomputed = firsts = [_first_of(files) for files in untried]
             tried.update(*(files["path"].to_pylist() for files in firsts))
             left = any(len(first) < len(files) for first, files in zip(firsts, untried, strict=True))
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
-        unfiltered = _read_as_stored(opened, unfiltered, layout)
-        pieces = filters_of_expressions(spark, opened.store, transaction.instant, unfiltered, layout, progress)
-        made = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
-        nothing = renewed is None and not pieces and not made.filters.pieces and not made.lookups.pieces
-        if nothing and layout.config.indexes == before:
+        uncomputed = _read_as_stored(opened, uncomputed, layout)
+        computed = pieces_of_expressions(spark, opened.store, transaction.instant, uncomputed, layout, progress)
+        of_columns = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
+        pieces = Pieces.together([of_columns, computed])
+        if renewed is None and pieces == Pieces() and layout.config.indexes == before:
             return opened, left
-        made = replace(made, filters=NewFilters((*made.filters.pieces, *pieces), lacking.plus(unfiltered)))
+        made = NewOptional.of(pieces, lacking.plus(uncomputed))
         indexes = partial(_plus_unless_dropped, before=before, more=_minus(layout.config.indexes, before))
         return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
 
@@ -233,26 +242,36 @@ def drop_index(
         base = _base(transaction.base, name)
         opened = opened.at_snapshot(base)
         before = config_of(base).indexes
+        unwanted = _named(unwanted, filterable_columns(base.schema_json, base.partition_by))
         if problems := _unknown(before, unwanted):
             raise ConfigError(problems, str(name))
         layout = _layout(base, _minus(before, unwanted), name)
         if layout.config.indexes == before:
             return opened, _built(opened)
         gone = _minus(before, layout.config.indexes)
-        dropped = NewOptional(
-            NewFilters(drops=_filters_that_go(opened, gone.bloom or ())),
-            NewLookups(drops=frozenset(tuple(sorted(columns)) for columns in gone.lookup or ())),
-        )
+        dropped = _dropped(opened, gone)
         indexes = partial(_minus, unwanted=gone)
         opened = _committed(spark, name, opened, transaction, layout, dropped, indexes, progress)
     return opened, _built(opened)
 
 
-def _filters_that_go(opened: TableSnapshot, gone: Sequence[ColumnPath]) -> frozenset[ColumnPath]:
-    """Returns columns that lose their filters; those of an expression with everything that its values depend on."""
-    membership = opened.index.membership(opened.files)
-    known = frozenset[ColumnPath]() if membership is None else membership.whole.columns
-    return frozenset(gone) | {path for path in known if path[0] == EXPRESSION and path[:2] in gone}
+def _dropped(opened: TableSnapshot, gone: OptionalIndexes) -> NewOptional:
+    """Returns the change of the index that takes away filters and lookup indexes."""
+    filters, lookups = opened.index.membership(opened.files), opened.index.lookups(opened.files)
+    filtered = [] if filters is None else [(path,) for path in filters.whole.columns]
+    looked_up = [] if lookups is None else lookups.whole.keys
+    dropped = _as_known([(path,) for path in gone.bloom or ()], filtered)
+    return NewOptional(
+        NewFilters(drops=frozenset(path for (path,) in dropped)),
+        NewLookups(drops=_as_known(gone.lookup or (), looked_up)),
+    )
+
+
+def _as_known(gone: Sequence[ColumnSet], known: Iterable[KeyPaths]) -> frozenset[KeyPaths]:
+    """Returns the columns of indexes that go. The index knows an expression with all that its values depend on."""
+    wanted = {tuple(sorted(columns)) for columns in gone}
+    spelled = {paths: tuple(path[:2] if path[0] == EXPRESSION else path for path in paths) for paths in known}
+    return frozenset(wanted | {paths for paths, text in spelled.items() if text in wanted})
 
 
 def lacks_values(opened: TableSnapshot) -> bool:
@@ -271,10 +290,10 @@ def files_without(opened: TableSnapshot, wanted: Wanted) -> DataFiles:
 def lacks_expressions(spark: SparkSession, opened: TableSnapshot) -> bool:
     """Returns whether a file lacks what the table's settings ask for of an expression."""
     config = config_of(opened.snapshot)
-    if not config.indexes.stats_expressions and not config.indexes.bloom_expressions:
+    if not config.indexes.expressions:
         return False
     layout = TableLayout.of(config, opened.snapshot.schema_json, opened.location)
-    return len(files_unmeasured(spark, opened, layout)) > 0 or len(files_unfiltered(spark, opened, layout)) > 0
+    return len(files_unmeasured(spark, opened, layout)) > 0 or len(files_uncomputed(spark, opened, layout)) > 0
 
 
 def _lacking(opened: TableSnapshot, wanted: Wanted) -> tuple[Flags, Flags]:
@@ -306,6 +325,13 @@ def _read(
     if problems:
         raise ConfigError(problems, str(name))
     return found
+
+
+def _named(indexes: OptionalIndexes, known: Iterable[ColumnPath]) -> OptionalIndexes:
+    """Returns indexes with a column in place of each expression that is called like one."""
+    names = tuple(known)
+    bloom, lookup = as_columns(indexes.bloom or (), names), indexes.lookup or ()
+    return replace(indexes, bloom=bloom, lookup=tuple(as_columns(each, names) for each in lookup))
 
 
 def _plus(before: OptionalIndexes, more: OptionalIndexes) -> OptionalIndexes:
@@ -375,11 +401,9 @@ def files_unmeasured(spark: SparkSession, opened: TableSnapshot, layout: TableLa
     return files.filter(pa.array(lacks))
 
 
-def files_unfiltered(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
-    """Returns the files without a Bloom filter of one of the expressions, as this session understands them."""
-    wanted = expressions_of(spark, layout, layout.config.indexes.bloom_expressions)
-    columns = tuple(TrackedColumn(each.column.path, each.column.type) for each in wanted)
-    return _with_rows(files_without(opened, Wanted(columns)))
+def files_uncomputed(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
+    """Returns the files without a Bloom filter or entries of an expression, as this session understands them."""
+    return _with_rows(files_without(opened, wanted_expressions(spark, layout)))
 
 
 def _with_rows(files: DataFiles) -> DataFiles:

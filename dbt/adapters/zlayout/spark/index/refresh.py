@@ -26,10 +26,11 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
 from dbt.adapters.zlayout.spark.commit.optional_slices import NOTHING_OPTIONAL, NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import publish_to_other_engines
+from dbt.adapters.zlayout.spark.files.distinct_values import Wanted
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Examine, collect, examining
-from dbt.adapters.zlayout.spark.index.file_values import Wanted, optional_of_files
+from dbt.adapters.zlayout.spark.index.file_values import optional_of_files
 from dbt.adapters.zlayout.spark.index.optional_indexes import build_index, lacks_expressions, lacks_values
 from dbt.adapters.zlayout.spark.index.outside_changes import drop_missing, missing_files, take_orphans
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
@@ -148,7 +149,7 @@ def _optional(
 ) -> NewOptional:
     given = config_of(snapshot), indexed.schema_json, indexed.partition_by
     wanted = Wanted(filtered_of(*given), looked_up_of(*given))
-    return optional_of_files(spark, store, instant, files, wanted, progress)
+    return NewOptional.of(optional_of_files(spark, store, instant, files, wanted, progress), files)
 
 
 def _examine(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, progress: Progress | None) -> Examine:

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path, format_column_set
 from dbt.adapters.zlayout.config.table_config import StatisticsConfig
-from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
 from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, stats_type
@@ -34,9 +33,10 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
 from dbt.adapters.zlayout.spark.commit.expression_stats import lacking_of_expressions, statistics_of_expressions
+from dbt.adapters.zlayout.spark.files.distinct_values import Wanted
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers, same_files
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
-from dbt.adapters.zlayout.spark.index.file_values import Wanted, lacking_values
+from dbt.adapters.zlayout.spark.index.file_values import lacking_values
 from dbt.adapters.zlayout.spark.index.outside_changes import missing_files
 from dbt.adapters.zlayout.spark.snapshot.table_layout import (
     TableLayout,
@@ -112,7 +112,7 @@ def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> p
     if data:
         wrong.append(_wrong_values(spark, opened, files))
         wrong.append(_wrong_expressions(spark, opened, files, known))
-        wrong.append(_wrong_filters_of_expressions(spark, opened, files))
+        wrong.append(_wrong_values_of_expressions(spark, opened, files))
     if whole:
         wrong.append(_wrong_partitions(opened, columns, found))
     return pa.concat_tables(wrong).sort_by([(name, "ascending") for name in ("path", "column", "cell")])
@@ -150,14 +150,13 @@ def _wrong_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFi
     return wrong_cells(paths, stored, {path[1:2]: contiguous(found.column(names[path])) for path in both})
 
 
-def _wrong_filters_of_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFiles) -> pa.Table:
-    """Returns the Bloom filters of expressions that lack values, as this session understands the expressions."""
+def _wrong_values_of_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFiles) -> pa.Table:
+    """Returns the Bloom filters and entries of expressions that lack values, as this session understands these."""
     layout = TableLayout.of(config_of(opened.snapshot), opened.snapshot.schema_json, opened.location)
-    slices = opened.snapshot.index.get(BLOOM_FILTERS, ())
-    found = lacking_of_expressions(spark, opened.store, slices, files, layout)
-    kinds = pa.string(), pa.string(), pa.int64()
-    paths, expressions, missing = (pa.array([row[i] for row in found], kind) for i, kind in enumerate(kinds))
-    return values_that_lack(paths, pa.array(["bloom"] * len(found), pa.string()), expressions, missing)
+    found = lacking_of_expressions(spark, opened.store, opened.snapshot.index, files, layout)
+    types = pa.string(), pa.string(), pa.string(), pa.int64()
+    paths, kinds, expressions, missing = (pa.array([row[i] for row in found], each) for i, each in enumerate(types))
+    return values_that_lack(paths, kinds, expressions, missing)
 
 
 def _lost(opened: TableSnapshot, unread: DataFiles) -> Sequence[pa.Table]:

@@ -1,4 +1,4 @@
-"""Statistics and Bloom filters of columns and expressions by file, from rows that Spark reads.
+"""Statistics, Bloom filters and lookup entries of columns and expressions by file, from rows that Spark reads.
 
 Spark reads the data, so that values are what a query sees. Arrow compares them in Python workers, batch by batch,
 without sorting or shuffling rows.
@@ -6,9 +6,8 @@ without sorting or shuffling rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -17,18 +16,24 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, functions
 
-from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice
-from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
-from dbt.adapters.zlayout.index.bloom.table_filters import TableFilters
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.from_data import stats_of_values
+from dbt.adapters.zlayout.index.lookup.keys import may_have_nulls
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, column_stats_table
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, canonical
-from dbt.adapters.zlayout.spark.files.file_report import FilterPiece, filter_piece
+from dbt.adapters.zlayout.spark.files.distinct_values import (
+    LACKING_SCHEMA,
+    PIECES_SCHEMA,
+    FileValues,
+    IndexedValues,
+    Pieces,
+    Wanted,
+    value_slices,
+)
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, run
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
@@ -36,6 +41,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -43,9 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _SCHEMA = "statistics binary"
-_HASHES_SCHEMA = "path string, number int, hashes binary"
-_FILTERS_SCHEMA = "filters binary, staged string"
-_LACKING_SCHEMA = "path string, number int, missing long"
+_HASHES_SCHEMA = "path string, number int, hashes binary, nulls boolean"
 _MOST_TASKS = 1_000
 
 
@@ -83,46 +87,53 @@ def statistics_by_file(
     return column_stats_table(paths, [each.path for each in wanted], structs)
 
 
-def filters_by_file(
+def pieces_by_file(
     session: SparkSession,
     store: Store,
     instant: str,
     schema_json: str,
     files: DataFiles,
-    columns: Sequence[TrackedColumn],
+    wanted: Wanted,
     values: Sequence[Column],
     progress: Progress | None = None,
-) -> tuple[FilterPiece, ...]:
-    """Reads files in one Spark job, and returns Bloom filters of what it computes for each row.
+) -> Pieces:
+    """Reads files in one Spark job, and returns Bloom filters and lookup entries of what it computes for each row.
 
-    The arguments are those of `statistics_by_file`, and the instant of the transaction, which stages large filters.
+    The other arguments are those of `statistics_by_file`.
+
+    Args:
+        instant: Instant of the transaction, which stages large parts.
+        wanted: What the files get. No lookup index has several columns.
+        values: For each of its columns the value of a row.
     """
-    hashed = _hashes_by_file(session, store, schema_json, files, columns, values)
-    task = _Filters(tuple(columns), store.root_uri, instant)
-    found = run(session, "filters", progress, hashed.mapInArrow(task.__call__, _FILTERS_SCHEMA).collect)
-    return tuple(row.staged if row.filters is None else bytes(row.filters) for row in found)
+    hashed = _hashes_by_file(session, store, schema_json, files, wanted, values)
+    task = _Pieces(wanted, store.root_uri, instant)
+    return Pieces.of_rows(run(session, "index", progress, hashed.mapInArrow(task.__call__, PIECES_SCHEMA).collect))
 
 
 def lacking_by_file(
     session: SparkSession,
     store: Store,
-    slices: Sequence[str],
+    index: IndexSlices,
     schema_json: str,
     files: DataFiles,
-    columns: Sequence[TrackedColumn],
+    wanted: Wanted,
     values: Sequence[Column],
-) -> list[tuple[str, int, int]]:
-    """Reads files in one Spark job, and compares what it computes for each row with the filters in slices.
+) -> list[tuple[str, str, int, int]]:
+    """Reads files in one Spark job, and compares what it computes for each row with filters and lookup entries.
 
-    The other arguments are those of `statistics_by_file`.
+    The other arguments are those of `pieces_by_file`.
+
+    Args:
+        index: The slices of the version.
 
     Returns:
-        Each filter that lacks values: path, position of the column, number of values.
+        What lacks values: path, kind ('bloom' or 'lookup'), position among those of the kind, number of values.
     """
-    hashed = _hashes_by_file(session, store, schema_json, files, columns, values)
-    task = _Lacking(tuple(columns), store.root_uri, tuple(slices), files)
-    found = run(session, "filters", None, hashed.mapInArrow(task.__call__, _LACKING_SCHEMA).collect)
-    return [(str(row.path), int(row.number), int(row.missing)) for row in found]
+    hashed = _hashes_by_file(session, store, schema_json, files, wanted, values)
+    task = _Lacking(wanted, store.root_uri, value_slices(index), files)
+    found = run(session, "index", None, hashed.mapInArrow(task.__call__, LACKING_SCHEMA).collect)
+    return [(str(row.path), str(row.kind), int(row.column), int(row.missing)) for row in found]
 
 
 def _hashes_by_file(
@@ -130,12 +141,12 @@ def _hashes_by_file(
     store: Store,
     schema_json: str,
     files: DataFiles,
-    columns: Sequence[TrackedColumn],
+    wanted: Wanted,
     values: Sequence[Column],
 ) -> DataFrame:
-    """Returns the hashes of values, all those of a file one after the other: path, position of the column, hashes."""
+    """Returns the hashes of values, those of a file together: path, position of the column, hashes, nulls."""
     frame, path_of = _values_of(session, store, schema_json, files, values)
-    hashed = frame.mapInArrow(_Hashes(tuple(columns), path_of).__call__, _HASHES_SCHEMA)
+    hashed = frame.mapInArrow(_Hashes(tuple(wanted.columns), path_of).__call__, _HASHES_SCHEMA)
     return hashed.repartition(min(len(files), _MOST_TASKS), "path").sortWithinPartitions("path")
 
 
@@ -164,60 +175,52 @@ class _Hashes:
                     hashes = hashes_of(part.column(number), column.type).tobytes()
                 except pa.ArrowException:
                     hashes = None
-                arrays = [pa.array([path]), pa.array([number], pa.int32()), pa.array([hashes], pa.binary())]
-                yield pa.RecordBatch.from_arrays(arrays, names=["path", "number", "hashes"])
+                cells = [path], [number], [hashes], [may_have_nulls(part.column(number))]
+                kinds = pa.string(), pa.int32(), pa.binary(), pa.bool_()
+                arrays = [pa.array(cell, kind) for cell, kind in zip(cells, kinds, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, names=["path", "number", "hashes", "nulls"])
 
 
-def _builders_by_file(
-    batches: Iterable[pa.RecordBatch], columns: Sequence[TrackedColumn]
-) -> Iterator[tuple[str, list[FilterBuilder]]]:
-    """Yields the filters of each file, given rows of `_Hashes` sorted by path."""
+def _values_by_file(batches: Iterable[pa.RecordBatch], wanted: Wanted) -> Iterator[tuple[str, FileValues]]:
+    """Yields the values of each file, given rows of `_Hashes` sorted by path."""
     rows = (row for batch in batches for row in zip(*(each.to_pylist() for each in batch.columns), strict=True))
+    columns = wanted.columns
     for path, group in groupby(rows, key=itemgetter(0)):
-        builders = [FilterBuilder(each.type) for each in columns]
-        for _, number, hashes in group:
-            builders[number].add_hashes(None if hashes is None else np.frombuffer(hashes, np.uint64))
-        yield path, builders
+        values = FileValues.of_columns(wanted, columns)
+        for _, number, hashes, nulls in group:
+            found = None if hashes is None else np.frombuffer(hashes, np.uint64)
+            values.add_hashes(columns[number], found, with_nulls=nulls)
+        yield path, values
 
 
 @dataclass(frozen=True)
-class _Filters:
-    """Task spec: the filters of each file, from the rows of `_Hashes`."""
+class _Pieces:
+    """Task spec: what the index gets of each file, from the rows of `_Hashes`."""
 
-    columns: tuple[TrackedColumn, ...]
+    wanted: Wanted
     root_uri: str
     instant: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         store = open_store(self.root_uri)
-        for path, builders in _builders_by_file(batches, self.columns):
-            contents = {
-                column.path: [builder.content()] for column, builder in zip(self.columns, builders, strict=True)
-            }
-            piece = filter_piece(store, self.instant, filter_table([path], self.columns, contents))
-            inline, staged = (piece, None) if isinstance(piece, bytes) else (None, piece)
-            arrays = [pa.array([inline], pa.binary()), pa.array([staged], pa.string())]
-            yield pa.RecordBatch.from_arrays(arrays, names=["filters", "staged"])
+        for path, values in _values_by_file(batches, self.wanted):
+            yield values.pieces(store, self.instant, path, self.wanted)
 
 
 @dataclass(frozen=True)
 class _Lacking:
-    """Task spec: how many values the index's filters of each file lack, from the rows of `_Hashes`."""
+    """Task spec: what the index lacks of each file, from the rows of `_Hashes`."""
 
-    columns: tuple[TrackedColumn, ...]
+    wanted: Wanted
     root_uri: str
-    slices: tuple[str, ...]
+    slices: Mapping[str, tuple[str, ...]]
     files: DataFiles
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         store, position = open_store(self.root_uri), {path: i for i, path in enumerate(self.files["path"].to_pylist())}
-        filters = TableFilters(self.slices, cache(partial(FilterSlice, store)), lambda _: None).of(self.files)
-        for path, builders in _builders_by_file(batches, self.columns):
-            for number, (column, builder) in enumerate(zip(self.columns, builders, strict=True)):
-                content = filters.content(column.path, str(column.type), position[path])
-                if content is not None and (missing := builder.missing_in(content)):
-                    arrays = [pa.array([path]), pa.array([number], pa.int32()), pa.array([missing], pa.int64())]
-                    yield pa.RecordBatch.from_arrays(arrays, names=["path", "number", "missing"])
+        told = IndexedValues.of(store, self.slices, self.files)
+        for path, values in _values_by_file(batches, self.wanted):
+            yield from told.lacking(path, position[path], values, self.wanted)
 
 
 @dataclass(frozen=True)
