@@ -55,26 +55,18 @@ def environment(lab):
     return python
 
 
-def make_lineitem(lab, scale):
-    folder = lab / f"tpch-{scale}"
+def make_tpch(folder, scale, *options):
+    """TPC-H's tables, a folder each."""
     if not (folder / "done").exists():
         tool = Path(sys.executable).with_name("tpchgen-cli")
-        parts = f"--parts={max(2, round(3.2 * scale))}"
-        subprocess.run(
-            [
-                tool,
-                "parquet",
-                "-s",
-                str(scale),
-                "--tables=lineitem",
-                parts,
-                f"--output-dir={folder}",
-                "--quiet",
-            ],
-            check=True,
-        )
+        sizes = ["-s", f"{scale:g}", f"--parts={max(2, round(3.2 * scale))}"]
+        subprocess.run([tool, "parquet", *sizes, *options, f"--output-dir={folder}", "--quiet"], check=True)
         (folder / "done").touch()
-    return folder / "lineitem"
+    return folder
+
+
+def make_lineitem(lab, scale):
+    return make_tpch(lab / f"tpch-{scale:g}", scale, "--tables=lineitem") / "lineitem"
 
 
 def make_events(lab, count):
@@ -269,8 +261,7 @@ def main():
     given.lab = given.lab.absolute()
     given.lab.mkdir(parents=True, exist_ok=True)
     for name in given.sets:
-        scale = int(given.scale) if given.scale == int(given.scale) else given.scale
-        rows = make_lineitem(given.lab, scale) if name == "lineitem" else make_events(given.lab, given.events)
+        rows = make_lineitem(given.lab, given.scale) if name == "lineitem" else make_events(given.lab, given.events)
         for files in given.files:
             with standalone(given.lab, given.workers) as master:
                 compare(name, rows, files, given.engines, given.lab, master)

@@ -54,7 +54,7 @@ def wanted(about, folder, engines, **options):
     return work
 
 
-def session(work):
+def session(work, **settings):
     builder = (
         SparkSession.builder.master(work.master)
         .config("spark.ui.enabled", "false")
@@ -68,7 +68,7 @@ def session(work):
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     )
     builder = builder if work.jars else builder.enableHiveSupport()
-    for key, value in {**work.jars, **SETTINGS.get(work.engine, {})}.items():
+    for key, value in {**work.jars, **SETTINGS.get(work.engine, {}), **settings}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
@@ -107,30 +107,30 @@ def local(path):
     return unquote(path.removeprefix("file://").removeprefix("file:"))
 
 
-def delta(spark, out, rows, keys, files, _):
-    folder = f"{out}/t"
+def delta(spark, out, rows, keys, files, _, name="t"):
+    folder = f"{out}/{name}"
     spark.read.parquet(rows).write.format("delta").save(folder)
     spark.conf.set("spark.databricks.delta.optimize.maxFileSize", str(parquet_bytes(folder) // files))
     seconds, _ = timed(lambda: spark.sql(f"OPTIMIZE delta.`{folder}` ZORDER BY ({', '.join(keys)})").collect())
     return seconds, [local(each) for each in spark.read.format("delta").load(folder).inputFiles()], {}
 
 
-def iceberg(spark, out, rows, keys, files, _):
+def iceberg(spark, out, rows, keys, files, _, name="t"):
     # Read when the catalog is first named.
     spark.conf.set("spark.sql.catalog.ice.warehouse", str(out))
-    writer = spark.read.parquet(rows).writeTo("ice.db.t").using("iceberg")
+    writer = spark.read.parquet(rows).writeTo(f"ice.db.{name}").using("iceberg")
     writer.tableProperty("write.parquet.compression-codec", CODEC).create()
-    size = spark.sql("select sum(file_size_in_bytes) from ice.db.t.files").collect()[0][0]
+    size = spark.sql(f"select sum(file_size_in_bytes) from ice.db.{name}.files").collect()[0][0]
     options = (
         f"'rewrite-all', 'true', 'target-file-size-bytes', '{size // files}', "
         f"'max-file-size-bytes', '{int(1.8 * size / files)}'"
     )
     call = (
-        "CALL ice.system.rewrite_data_files(table => 'db.t', strategy => 'sort', "
+        f"CALL ice.system.rewrite_data_files(table => 'db.{name}', strategy => 'sort', "
         f"sort_order => 'zorder({','.join(keys)})', options => map({options}))"
     )
     seconds, _ = timed(lambda: spark.sql(call).collect())
-    return seconds, [local(row[0]) for row in spark.sql("select file_path from ice.db.t.files").collect()], {}
+    return seconds, [local(row[0]) for row in spark.sql(f"select file_path from ice.db.{name}.files").collect()], {}
 
 
 def hudi(spark, out, rows, keys, files, identifier):
