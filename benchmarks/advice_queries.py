@@ -108,6 +108,8 @@ def main():
     parser.add_argument("--draws", type=int, default=1, help="of constants that are measured")
     parser.add_argument("--layouts", nargs="+", default=list(LAYOUTS), choices=list(LAYOUTS))
     given = parser.parse_args()
+    if not any(each.startswith("ours-") for each in given.layouts):
+        parser.error("--layouts needs one of ours-0 … ours-3, which the others are compared with")
     given.lab = given.lab.absolute()
     given.lab.mkdir(parents=True, exist_ok=True)
     rows = make_tpch(given.lab / f"tpch-{given.scale_factor:g}", given.scale_factor, "--compression=ZSTD(3)")
