@@ -5,7 +5,7 @@ Whoever reads a file, Arrow or Spark, hands its values over, or their hashes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -67,14 +67,13 @@ class Pieces:
     hashes: tuple[RunPiece, ...] = ()
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Any]) -> Pieces:
+    def of_rows(cls, rows: Sequence[Any]) -> Pieces:
         """Returns what collected rows of `PIECES_SCHEMA` hold."""
-        filters, hashes = [], []
-        for row in rows:
-            filters.append(row.staged if row.filters is None else bytes(row.filters))
-            hashes.append(row.staged_hashes if row.hashes is None else bytes(row.hashes))
-        filters, hashes = ([each for each in found if each is not None] for found in (filters, hashes))
-        return cls(tuple(filters), tuple(hashes))
+        filters = [row.staged if row.filters is None else bytes(row.filters) for row in rows]
+        hashes = [row.staged_hashes if row.hashes is None else bytes(row.hashes) for row in rows]
+        return cls(
+            tuple(each for each in filters if each is not None), tuple(each for each in hashes if each is not None)
+        )
 
     @classmethod
     def together(cls, parts: Sequence[Pieces]) -> Pieces:
@@ -153,19 +152,6 @@ class IndexedValues:
     filters: FilesFilters
     lookups: FilesLookups
 
-    @classmethod
-    def of(cls, store: Store, slices: Mapping[str, tuple[str, ...]], files: DataFiles) -> IndexedValues:
-        """Returns what slices have of files.
-
-        Args:
-            store: The table's folder.
-            slices: Paths of the slices, from `value_slices`.
-            files: The files.
-        """
-        filters = TableFilters(slices[BLOOM_FILTERS], cache(partial(FilterSlice, store)), lambda _: None)
-        lookups = TableLookups(slices[LOOKUPS], partial(LookupSlice, store), lambda _: None)
-        return cls(filters.of(files), lookups.of(files))
-
     def lacking(self, path: str, position: int, values: FileValues, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """Yields the filters and entries that lack values of a file, as batches of `LACKING_SCHEMA`.
 
@@ -193,6 +179,26 @@ class IndexedValues:
             spread = np.linspace(0, len(hashes) - 1, min(len(hashes), _MOST_CHECKED)).astype(np.int64)
             if missing := self.lookups.missing(key, hashes[spread], position):
                 yield "lookup", number, missing
+
+
+@dataclass(frozen=True)
+class ValueTables:
+    """The Bloom filters and lookup indexes of a table. Slices are opened once, for as many files as are asked for."""
+
+    filters: TableFilters
+    lookups: TableLookups
+
+    @classmethod
+    def of(cls, store: Store, slices: Mapping[str, tuple[str, ...]]) -> ValueTables:
+        """Returns the tables of slices, whose paths are from `value_slices`."""
+        return cls(
+            TableFilters(slices[BLOOM_FILTERS], cache(partial(FilterSlice, store)), lambda _: None),
+            TableLookups(slices[LOOKUPS], partial(LookupSlice, store), lambda _: None),
+        )
+
+    def of_files(self, files: DataFiles) -> IndexedValues:
+        """Returns what the tables have of some files."""
+        return IndexedValues(self.filters.of(files), self.lookups.of(files))
 
 
 def value_slices(index: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:

@@ -21,8 +21,8 @@ from dbt.adapters.zlayout.spark.files.distinct_values import (
     LACKING_SCHEMA,
     PIECES_SCHEMA,
     FileValues,
-    IndexedValues,
     Pieces,
+    ValueTables,
     Wanted,
     value_slices,
 )
@@ -163,11 +163,12 @@ class CheckTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yields a row for each part that lacks values, given files: ``path`` and the columns of `IDENTITY`."""
         store = open_store(self.root_uri)
+        tables = ValueTables.of(store, self.slices)
         for batch in batches:
             columns = {name: batch.column(number).to_pylist() for number, name in enumerate(("path", *IDENTITY))}
             groups = [""] * batch.num_rows
             files = DataFiles.from_columns((), partition_values=[], **columns, group=groups)
-            told = IndexedValues.of(store, self.slices, files)
+            told = tables.of_files(files)
             for position, path in enumerate(columns["path"]):
                 with suppress(OSError, pa.ArrowException, StoreError):
                     yield from told.lacking(path, position, values_in_file(store, path, self.wanted), self.wanted)

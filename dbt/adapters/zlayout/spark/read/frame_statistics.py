@@ -29,8 +29,8 @@ from dbt.adapters.zlayout.spark.files.distinct_values import (
     LACKING_SCHEMA,
     PIECES_SCHEMA,
     FileValues,
-    IndexedValues,
     Pieces,
+    ValueTables,
     Wanted,
     value_slices,
 )
@@ -130,8 +130,11 @@ def lacking_by_file(
     Returns:
         What lacks values: path, kind ('bloom' or 'lookup'), position among those of the kind, number of values.
     """
+    slices = value_slices(index)
+    if not any(slices.values()):
+        return []
     hashed = _hashes_by_file(session, store, schema_json, files, wanted, values)
-    task = _Lacking(wanted, store.root_uri, value_slices(index), files)
+    task = _Lacking(wanted, store.root_uri, slices, files)
     found = run(session, "index", None, hashed.mapInArrow(task.__call__, LACKING_SCHEMA).collect)
     return [(str(row.path), str(row.kind), int(row.column), int(row.missing)) for row in found]
 
@@ -218,7 +221,7 @@ class _Lacking:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         store, position = open_store(self.root_uri), {path: i for i, path in enumerate(self.files["path"].to_pylist())}
-        told = IndexedValues.of(store, self.slices, self.files)
+        told = ValueTables.of(store, self.slices).of_files(self.files)
         for path, values in _values_by_file(batches, self.wanted):
             yield from told.lacking(path, position[path], values, self.wanted)
 
