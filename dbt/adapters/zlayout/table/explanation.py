@@ -84,6 +84,11 @@ class Explanation:
         return self.total_files - self.skipped_files
 
     @property
+    def read(self) -> pa.ChunkedArray:
+        """Whether each file is read, bool[n]."""
+        return pc.not_equal(self.files["verdict"], "SKIP")
+
+    @property
     def total_rows(self) -> int:
         """The rows of all files."""
         return _total(self.files, "rows")
@@ -91,7 +96,7 @@ class Explanation:
     @property
     def kept_rows(self) -> int:
         """The rows of the files that are read."""
-        return _total(self.files.filter(pc.not_equal(self.files["verdict"], "SKIP")), "rows")
+        return _total(self.files.filter(self.read), "rows")
 
     @property
     def total_bytes(self) -> int:
@@ -101,7 +106,7 @@ class Explanation:
     @property
     def kept_bytes(self) -> int:
         """The size of the files that are read."""
-        return _total(self.files.filter(pc.not_equal(self.files["verdict"], "SKIP")), "bytes")
+        return _total(self.files.filter(self.read), "bytes")
 
     @property
     def skipped_percent(self) -> float:

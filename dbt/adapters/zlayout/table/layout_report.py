@@ -254,7 +254,7 @@ def _reads(
     spark: SparkSession, name: TableRef, opened: TableSnapshot, condition: WeightedCondition
 ) -> ReportedCondition:
     try:
-        files = explain(spark, name, opened, condition.sql).files
+        explanation = explain(spark, name, opened, condition.sql)
     except Exception as error:  # of one condition; the others are still shown
         return ReportedCondition(condition, opened.all_files(), short_message(error))
-    return ReportedCondition(condition, np.asarray(pc.not_equal(files["verdict"], "SKIP")))
+    return ReportedCondition(condition, np.asarray(explanation.read))
