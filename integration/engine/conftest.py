@@ -9,7 +9,7 @@ import pytest
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # `environments` gets engines and jars for CI, benchmarks and tests.
 sys.path.append(str(Path(__file__).parents[2] / ".ci"))
-pytest.register_assert_rewrite("delta_readers", "iceberg_readers", "published_tables")
+pytest.register_assert_rewrite("delta_readers", "iceberg_readers", "indexed_rows", "published_tables")
 
 
 def pytest_configure(config):

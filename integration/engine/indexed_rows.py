@@ -1,5 +1,7 @@
 """Rows with ids that only an index finds, and what explanations of queries for them say."""
 
+from dbt.adapters.zlayout.table.ztable import ZTable
+
 ROWS = 4_000
 MIXED = """
   select id, id % 97 as n, date_add(date'2024-01-01', int(id % 11)) as day,
@@ -35,3 +37,20 @@ def stage(explanation, name):
 
 def reads(table, condition):
     return table.explain(condition).kept_files
+
+
+def without_a_slice(spark, table, partition, condition):
+    """Loses the one slice of an index partition, in parts and whole: all files are read, and the one row is found."""
+    total = len(table.snapshot().files)
+    (path,) = table.snapshot().index[partition]
+    local = table._opened.store.local_path(path)
+    content = local.read_bytes()
+    for damage in (content[:-3], b"", None):
+        local.unlink()
+        if damage is not None:
+            local.write_bytes(damage)
+        explanation = ZTable.for_name(spark, table.name).explain(condition)
+        assert explanation.kept_files == total
+        assert explanation.problems
+        assert spark.table(table.name).where(condition).count() == 1
+    return ZTable.for_name(spark, table.name)
