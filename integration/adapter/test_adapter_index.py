@@ -69,6 +69,23 @@ def test_the_operation_refreshes_one_table_or_all_with_an_index(dbt, feed):
     assert again.printed == "main.feed: index at version 1; nothing to do"
 
 
+@pytest.mark.slow
+def test_the_operation_builds_and_drops_a_lookup_index_of_an_expression(dbt):
+    assert dbt("run", "--select", "looked_after").success
+    condition = "concat(word, '!') = 'nobody!'"
+    assert kept(dbt, "looked_after", condition) == (1, 1)
+    for lookup in (["concat(word, '!')"], "concat(word, '!'), id"):
+        outcome = dbt.operation("zlayout_index", model="looked_after", lookup=lookup)
+        assert outcome.success, outcome.log
+        assert "concat(word, '!')" in outcome.printed
+        assert kept(dbt, "looked_after", condition) == (0, 1)
+    outcome = dbt.operation("zlayout_index", model="looked_after", lookup=["rand()"])
+    assert not outcome.success
+    assert "lookup: 'rand()' can have no lookup index: it is not deterministic" in str(outcome.exception) + outcome.log
+    assert dbt.operation("zlayout_index", model="looked_after", lookup="concat(word, '!'), id", drop=True).success
+    assert kept(dbt, "looked_after", condition) == (1, 1)
+
+
 @pytest.mark.exhaustive
 def test_take_orphans_appends_orphans(dbt, spark):
     assert dbt("run", "--select", "looked_after").success

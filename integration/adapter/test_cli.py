@@ -187,9 +187,12 @@ def test_a_table_is_maintained_by_its_folder(folder, logs, spark, tmp_path):
     assert "not published" in printed("publish", plain, "--off")
     assert "every cell is right" in printed("verify", plain, "--data")
     column = ZTable.for_path(spark, plain).read().columns[0]
-    assert f" has Bloom filters of {column}, " in printed("index", plain, "--bloom", column)
+    indexes = "--bloom", column, "--lookup", f"concat({column}, '!')"
+    told = printed("index", plain, *indexes)
+    assert f" has Bloom filters of {column}, " in told
+    assert f"concat({column}, '!')" in told
     assert "every cell is right" in printed("verify", plain, "--data")
-    assert "has no optional indexes" in printed("index", plain, "--bloom", column, "--drop")
+    assert "has no optional indexes" in printed("index", plain, *indexes, "--drop")
     assert ZTable.for_path(spark, plain).read().count() == 990
     assert ZTable.for_path(spark, merging).read().count() == 1010
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 from comparing import same_rows
-from indexed_rows import lowered, mixed, reads, stage, without_a_slice
+from indexed_rows import MIXED, lowered, mixed, reads, stage, without_a_slice
 from pyspark.sql import functions
 from scanned import Scans
 
@@ -70,7 +70,7 @@ def holding(spark, table, condition):
 
 
 def same_as_plain(spark, table, conditions=(*EXACT, *OTHERS)):
-    plain = table.read().localCheckpoint()
+    plain = spark.table(table.name).localCheckpoint()
     for condition in conditions:
         assert same_rows(spark.table(table.name).where(condition), plain.where(condition)), condition
 
@@ -198,6 +198,34 @@ def test_logs_and_compactions_keep_the_entries(spark):
         same_as_plain(spark, table)
     assert reads(table, f"lower(email) = '{lowered(spark, 8)}'") == 1
     assert reads(table, f"lower(email) = '{lowered(spark, 9)}'") == 0
+
+
+@pytest.mark.parametrize("managed", [True, False])
+def test_adopted_tables_have_the_entries(spark, managed):
+    name = f"z.lookup_of_adopted_{managed}"
+    spark.sql(f"drop table if exists {name}")
+    frame = mixed(spark, 0, 1_000).withColumn("part", functions.expr("id % 3")).repartitionByRange(6, "n")
+    frame.write.format("parquet").partitionBy("part").saveAsTable(name)
+    for refused in ({"lookup": ["rand()"]}, {"bloom": ["lower(nothing)"]}, {"lookup": ["part + 1"]}):
+        with pytest.raises(ConfigError, match="can have no"):
+            ZTable.adopt(spark, name, managed=managed, **refused)
+    table = ZTable.adopt(spark, name, managed=managed, lookup=["id", *EXPRESSIONS], bloom=["upper(email)"])
+    assert without_entries(spark, table) == 0
+    conditions = [*EXACT[:4], f"{NAN} = double('NaN')", f"{HOUR} = '1970-01-02 03'", "part = 1 and d * -1 = -55433"]
+    for condition in conditions:
+        assert reads(table, condition) == holding(spark, table, condition), condition
+    same_as_plain(spark, table, [*conditions, *OTHERS])
+    assert reads(table, "upper(email) = 'nobody'") == 0
+    if not managed:
+        spark.sql(
+            f"insert into {name} select *, 0L as part from ({MIXED.replace('BEGIN', '2000').replace('END', '2010')})"
+        )
+        condition = f"lower(email) = '{lowered(spark, 2_001)}'"
+        assert [row.id for row in spark.table(name).where(condition).collect()] == [2_001]
+        table.refresh_index()
+        assert without_entries(spark, table) == 0
+        assert reads(table, condition) == 1
+    assert table.verify(data=True).num_rows == 0
 
 
 @pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])

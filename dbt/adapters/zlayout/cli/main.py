@@ -208,7 +208,7 @@ def publish(
 
 @command(zlayout)
 @_TABLE
-@click.option("--bloom", help="Columns, separated by commas, for Bloom filters.")
+@click.option("--bloom", help="Columns or expressions, separated by commas, for Bloom filters.")
 @click.option("--lookup", help="Columns or expressions, separated by commas, for lookup indexes; a+b is both together.")
 @click.option("--stats-expression", multiple=True, help="An expression with statistics; may be given several times.")
 @click.option("--drop", is_flag=True, help="Take these indexes and statistics away.")

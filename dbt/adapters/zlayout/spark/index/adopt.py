@@ -25,18 +25,17 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
-from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional
+from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.files.distinct_values import Wanted
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
-from dbt.adapters.zlayout.spark.index.file_values import optional_of_files
+from dbt.adapters.zlayout.spark.index.optional_indexes import optional_parts
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
-from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.spark.snapshot.table_layout import check_indexes, filtered_of, looked_up_of, tracked_of
+from dbt.adapters.zlayout.spark.schema.types import fields_of, split_partition_columns
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, check_indexes
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -107,6 +106,8 @@ def adopt_table(
         check_removable(location)
     config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
     check_indexes(config, entry.schema_json, str(name))
+    layout = TableLayout(config, *split_partition_columns(entry.schema_json, entry.partition_by))
+    check_expressions(spark, config.indexes, layout, str(name))
     files = listed_files(store, entry.partition_by)
     shown = paths_to_adopt(store) if managed else None
     if managed:
@@ -117,8 +118,7 @@ def adopt_table(
     keys = config.clustering.columns
     if not managed:
         wait_a_tick(store, files)
-    columns = tracked_of(config, entry.schema_json, entry.partition_by)
-    collected = collect(store, files, columns, examining(spark, store, entry.schema_json, entry.partition_by))
+    collected = collect(store, files, layout.tracked, examining(spark, store, entry.schema_json, entry.partition_by))
     if managed and collected.unreadable:
         raise UnsupportedError(
             f"{name}: {collected.unreadable[0]} is not a Parquet file, or cannot be read; remove it from the folder,"
@@ -129,17 +129,16 @@ def adopt_table(
     adopted, statistics = collected.files, collected.column_stats
     depth = round(depth_of(statistics, keys, [each.partition for each in adopted]), 4)
     with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
-        layout = stored_settings(config)
         summary = {"rows": adopted.total_rows, "overlap_depth": depth, "data_passes": 0, ADOPTED: level.value}
         change = Change(
             adds=adopted,
             schema_json=entry.schema_json,
             partition_by=entry.partition_by,
-            layout=layout,
+            layout=stored_settings(config),
             properties={} if shown is None else {"dropped_columns": _dropped(store, files, entry.schema_json)},
             summary=summary,
         )
-        optional = _optional(spark, store, transaction.instant, adopted, config, entry)
+        optional = optional_parts(spark, store, transaction.instant, adopted, layout)
         commit = commit_files(store, transaction, change, statistics, optional=optional)
     after = AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
@@ -166,14 +165,6 @@ def adopt_table(
         unfinished=after.unfinished,
     )
     return opened, done
-
-
-def _optional(
-    spark: SparkSession, store: Store, instant: str, files: DataFiles, config: TableConfig, entry: Entry
-) -> NewOptional:
-    given = config, entry.schema_json, entry.partition_by
-    wanted = Wanted(filtered_of(*given), looked_up_of(*given))
-    return NewOptional.of(optional_of_files(spark, store, instant, files, wanted), files)
 
 
 def _adoptable(catalog: Catalog, name: TableName) -> Entry:

@@ -57,6 +57,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import (
     filterable_columns,
 )
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
@@ -196,15 +197,49 @@ def _build_some(
             tried.update(*(files["path"].to_pylist() for files in firsts))
             left = any(len(first) < len(files) for first, files in zip(firsts, untried, strict=True))
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
-        uncomputed = _read_as_stored(opened, uncomputed, layout)
-        computed = pieces_of_expressions(spark, opened.store, transaction.instant, uncomputed, layout, progress)
-        of_columns = optional_of_files(spark, opened.store, transaction.instant, lacking, wanted, progress)
-        pieces = Pieces.together([of_columns, computed])
+        pieces = _pieces(spark, opened.store, transaction.instant, lacking, uncomputed, layout, progress)
         if renewed is None and pieces == Pieces() and layout.config.indexes == before:
             return opened, left
         made = NewOptional.of(pieces, lacking.plus(uncomputed))
         indexes = partial(_plus_unless_dropped, before=before, more=_minus(layout.config.indexes, before))
         return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
+
+
+def optional_parts(
+    spark: SparkSession,
+    store: Store,
+    instant: str,
+    files: DataFiles,
+    layout: TableLayout,
+    progress: Progress | None = None,
+) -> NewOptional:
+    """Reads existing files and returns what the table's settings ask for: of columns and of expressions.
+
+    Args:
+        spark: The session, whose time zone and ANSI mode apply to expressions.
+        store: The table's folder.
+        instant: Instant of the transaction, which stages large parts.
+        files: The files.
+        layout: The table's settings and columns.
+        progress: Called with a line of text as the work goes on.
+    """
+    return NewOptional.of(_pieces(spark, store, instant, files, _with_rows(files), layout, progress), files)
+
+
+def _pieces(
+    spark: SparkSession,
+    store: Store,
+    instant: str,
+    lacking: DataFiles,
+    uncomputed: DataFiles,
+    layout: TableLayout,
+    progress: Progress | None,
+) -> Pieces:
+    """Returns Bloom filters and lookup entries: of columns for some files, of expressions for others."""
+    wanted = Wanted(layout.filtered, layout.looked_up)
+    uncomputed = _read_as_stored(store, uncomputed, layout)
+    computed = pieces_of_expressions(spark, store, instant, uncomputed, layout, progress)
+    return Pieces.together([optional_of_files(spark, store, instant, lacking, wanted, progress), computed])
 
 
 def _first_of(files: DataFiles) -> DataFiles:
@@ -415,7 +450,7 @@ def _renewed(
     spark: SparkSession, opened: TableSnapshot, files: DataFiles, layout: TableLayout, progress: Progress | None
 ) -> Renewed | None:
     """Computes what files lack, beside what the index already has about them. None if there is nothing new."""
-    files = _read_as_stored(opened, files, layout)
+    files = _read_as_stored(opened.store, files, layout)
     if not len(files):
         return None
     found = statistics_of_expressions(spark, opened.store, files, layout, progress)
@@ -424,13 +459,13 @@ def _renewed(
     return Renewed(files, joined_statistics(known, found)) if len(files) else None
 
 
-def _read_as_stored(opened: TableSnapshot, files: DataFiles, layout: TableLayout) -> DataFiles:
+def _read_as_stored(store: Store, files: DataFiles, layout: TableLayout) -> DataFiles:
     """Returns the files whose dates and times every session reads alike: not those of writers of unknown calendar."""
     if not any(
         isinstance(each.spark_type, dict) or _OF_TIME.search(each.spark_type) for each in fields_of(layout.data_json)
     ):
         return files
-    footers = footers_found(opened.store, files["path"].to_pylist())
+    footers = footers_found(store, files["path"].to_pylist())
     rules = [None if each is None else writer_rules(each.created_by or "", each.metadata or {}) for each in footers]
     return files.filter(
         pa.array([each is not None and each.old_dates and each.old_int96 for each in rules], pa.bool_())

@@ -26,24 +26,22 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
 from dbt.adapters.zlayout.spark.commit.optional_slices import NOTHING_OPTIONAL, NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import publish_to_other_engines
-from dbt.adapters.zlayout.spark.files.distinct_values import Wanted
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Examine, collect, examining
-from dbt.adapters.zlayout.spark.index.file_values import optional_of_files
-from dbt.adapters.zlayout.spark.index.optional_indexes import build_index, lacks_expressions, lacks_values
+from dbt.adapters.zlayout.spark.index.optional_indexes import (
+    build_index,
+    lacks_expressions,
+    lacks_values,
+    optional_parts,
+)
 from dbt.adapters.zlayout.spark.index.outside_changes import drop_missing, missing_files, take_orphans
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_entry
-from dbt.adapters.zlayout.spark.snapshot.table_layout import (
-    TableLayout,
-    config_of,
-    filtered_of,
-    looked_up_of,
-    tracked_of,
-)
+from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -131,7 +129,7 @@ def _goal(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, pro
     if indexed is None:
         return Goal(lambda snapshot: TableLayout.of_version(snapshot).tracked)
     return Goal(
-        tracked=lambda snapshot: tracked_of(config_of(snapshot), indexed.schema_json, indexed.partition_by),
+        tracked=lambda snapshot: _layout_of(snapshot, indexed).tracked,
         listed=partial(listed_files, opened.store, indexed.partition_by),
         schema_json=indexed.schema_json,
         optional=partial(_optional, spark, opened.store, indexed, progress),
@@ -147,9 +145,11 @@ def _optional(
     instant: str,
     files: DataFiles,
 ) -> NewOptional:
-    given = config_of(snapshot), indexed.schema_json, indexed.partition_by
-    wanted = Wanted(filtered_of(*given), looked_up_of(*given))
-    return NewOptional.of(optional_of_files(spark, store, instant, files, wanted, progress), files)
+    return optional_parts(spark, store, instant, files, _layout_of(snapshot, indexed), progress)
+
+
+def _layout_of(snapshot: Snapshot, indexed: Entry) -> TableLayout:
+    return TableLayout(config_of(snapshot), *split_partition_columns(indexed.schema_json, indexed.partition_by))
 
 
 def _examine(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, progress: Progress | None) -> Examine:
