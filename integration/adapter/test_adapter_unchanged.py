@@ -95,6 +95,17 @@ def test_an_incremental_model_skips_after_a_run_that_found_no_rows(dbt, spark):
     assert skipped(run(dbt, "skips_increment"), "skips_increment")
 
 
+def test_a_condition_of_a_merge_that_depends_on_the_time_makes_the_model_run(dbt):
+    run(dbt, "skips_increment")
+    fixed, of_today = "id < 0 and date'2024-01-01' > date'2024-01-02'", "id < 0 and current_date() > date'2024-01-01'"
+    assert not skipped(run(dbt, "skips_increment", gone=fixed), "skips_increment")
+    assert skipped(run(dbt, "skips_increment", gone=fixed), "skips_increment")
+    for _ in range(2):
+        done = run(dbt, "skips_increment", gone=of_today)
+        assert not skipped(done, "skips_increment")
+    assert "it uses the current time, user or schema" in done.log
+
+
 def test_a_model_whose_last_version_cannot_be_read_runs(dbt, spark, tmp_path):
     spark.sql("drop table main.skips")
     spark.range(3).selectExpr("id", "id as found").write.saveAsTable("main.skips", path=str(tmp_path / "skips"))

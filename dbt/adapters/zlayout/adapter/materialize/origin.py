@@ -99,7 +99,7 @@ def origin_of(
         raw_code=digest_of(model.get("raw_code")),
         settings=_settings_digest(model, wanted),
         session=session_facts(frame.sparkSession),
-        inputs=query_inputs(sql, frame, reads, lists_files=wanted.skip_unchanged)
+        inputs=query_inputs(sql, frame, reads, rules=wanted.incremental, lists_files=wanted.skip_unchanged)
         if why is None
         else QueryInputs({}, "", (why,)),
     )

@@ -6,9 +6,14 @@ import hashlib
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.config.incremental import MergeRules
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
@@ -173,29 +178,36 @@ class _Found:
 
 
 def query_inputs(
-    sql: str, frame: DataFrame, reads: Mapping[str, TableRead] | None = None, *, lists_files: bool = True
+    sql: str,
+    frame: DataFrame,
+    reads: Mapping[str, TableRead] | None = None,
+    *,
+    rules: MergeRules | None = None,
+    lists_files: bool = True,
 ) -> QueryInputs:
-    """Returns what a query reads. The query does not run.
+    """Returns what a query reads, and the conditions by which its rows are merged. The query does not run.
 
     Args:
         frame: The query, analyzed; so each of its tables is fixed at one version.
         reads: What temporary views of this package read, by their names.
+        rules: How the rows are merged, if they are.
         lists_files: Whether to list the files of tables of other tools where that takes long. Without, the inputs of
             such a query are unknown.
     """
     try:
-        return _query_inputs(sql, frame, _Found(reads=reads or {}, lists_files=lists_files))
+        return _query_inputs(sql, frame, rules or MergeRules(), _Found(reads=reads or {}, lists_files=lists_files))
     except Exception as error:  # what a query reads is advice; the query itself may well run
         _LOG.debug("the inputs of a query are not known", exc_info=True)
         return QueryInputs({}, "", (f"what it reads could not be found out ({short_message(error)})",))
 
 
-def _query_inputs(sql: str, frame: DataFrame, found: _Found) -> QueryInputs:
+def _query_inputs(sql: str, frame: DataFrame, rules: MergeRules, found: _Found) -> QueryInputs:
     catalog = Catalog(frame.sparkSession)
-    plans = _plans(frame)
+    plans = [*_plans(frame), *(plan for each in rules.conditions for plan in _plans(_met(each, frame, rules)))]
     for plan in plans:
         _look_at_plan(catalog, plan, found)
-    _look_at_text(catalog, [sql, *(entry.view_text or "" for entry in found.views.values())], found)
+    texts = [sql, *rules.conditions, *(entry.view_text or "" for entry in found.views.values())]
+    _look_at_text(catalog, texts, found)
     for plan in plans:
         for leaf in members(plan.collectLeaves()):
             _look_at_leaf(catalog, leaf, found)
@@ -204,6 +216,23 @@ def _query_inputs(sql: str, frame: DataFrame, found: _Found) -> QueryInputs:
     views = {name: digest_of(_definition(entry)) for name, entry in sorted(found.views.items())}
     definitions = digest_of([views, frame.schema.json(), sorted(found.columns)])
     return QueryInputs(found.sources, definitions, tuple(found.unknown), views)
+
+
+def _met(condition: str, frame: DataFrame, rules: MergeRules) -> DataFrame:
+    """Returns a query for the rows that meet a condition of a merge: of the incoming ones, the table's, or pairs.
+
+    There are none, so that the plan holds the condition and what it reads, and nothing else.
+
+    Raises:
+        AnalysisException: The condition reads a column that the incoming rows do not have.
+    """
+    nothing = [functions.lit(None).cast(each.dataType).alias(each.name) for each in frame.schema.fields]
+    empty = frame.sparkSession.range(0).select(*nothing)
+    incoming, table = empty.alias(rules.source_alias), empty.alias(rules.target_alias)
+    for rows in (incoming, table):
+        with suppress(AnalysisException):
+            return rows.where(condition)
+    return incoming.join(table).where(condition)
 
 
 def temporary_views(frame: DataFrame) -> set[str]:
