@@ -106,6 +106,15 @@ def test_a_condition_of_a_merge_that_depends_on_the_time_makes_the_model_run(dbt
     assert "it uses the current time, user or schema" in done.log
 
 
+def test_a_model_that_no_longer_keeps_its_rows_runs(dbt, spark):
+    run(dbt, "skips_kept", "--full-refresh")
+    ZTable.for_name(spark, "main.ups").append(spark.sql("select 1000L as id, 1L as kind"))
+    run(dbt, "skips_kept")
+    assert spark.table("main.skips_kept").count() == 201
+    assert not skipped(run(dbt, "skips_kept", kept_as="table"), "skips_kept")
+    assert spark.table("main.skips_kept").count() == 101
+
+
 def test_a_model_whose_last_version_cannot_be_read_runs(dbt, spark, tmp_path):
     spark.sql("drop table main.skips")
     spark.range(3).selectExpr("id", "id as found").write.saveAsTable("main.skips", path=str(tmp_path / "skips"))

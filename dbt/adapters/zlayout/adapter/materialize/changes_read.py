@@ -12,7 +12,7 @@ from dbt.adapters.contracts.relation import Path
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
+from dbt.adapters.zlayout.adapter.materialize.model_write import keeps_rows, read_model
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.config.column_names import parse_no_expressions
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
@@ -179,7 +179,7 @@ def _keeps_position(model: Mapping[str, Any]) -> bool:
         return False
     materialized, strategy = config.get("materialized"), config.get("incremental_strategy")
     what = f"materialized={materialized!r}" if kind == "model" else "a snapshot"
-    keeps = materialized == "incremental" or (materialized == "zordered_table" and strategy is not None)
+    keeps = keeps_rows(config)
     file_format = config.get("file_format")
     if keeps and (file_format or "parquet").lower() != "parquet":
         keeps, what = False, f"file_format={file_format!r}"
