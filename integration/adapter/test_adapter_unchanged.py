@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -113,6 +116,37 @@ def test_a_model_that_no_longer_keeps_its_rows_runs(dbt, spark):
     assert spark.table("main.skips_kept").count() == 201
     assert not skipped(run(dbt, "skips_kept", kept_as="table"), "skips_kept")
     assert spark.table("main.skips_kept").count() == 101
+
+
+def test_columns_count_as_rows_do(dbt, spark):
+    run(dbt, "skips_kept", "--full-refresh")
+    ids = spark.sql("select 1L as id where false")
+    ZTable.for_name(spark, "main.skips_kept").append(ids, on_schema_change="sync_all_columns")
+    assert spark.table("main.skips_kept").columns == ["id"]
+    assert not skipped(run(dbt, "skips_kept", kept_as="table"), "skips_kept")
+    assert spark.table("main.skips_kept").columns == ["id", "kind"]
+    ids = spark.sql("select 1L as id, 1L as kind, 'x' as word where false")
+    ZTable.for_name(spark, "main.ups").append(ids, on_schema_change="append_new_columns")
+    told = dbt.operation("zlayout_why_run", model="skips").printed
+    assert told == "skips: would run: main.ups has other columns"
+    assert not skipped(run(dbt))
+
+
+@pytest.mark.parametrize("rewrites", [False, True])
+def test_another_version_of_the_same_number_makes_the_model_run(dbt, spark, tmp_path, rewrites):
+    folder = Path(urlsplit(ZTable.for_name(spark, "main.ups").location).path)
+    shutil.copytree(folder, tmp_path / "saved")
+    ZTable.for_name(spark, "main.ups").append(spark.sql("select 1000L as id, 1L as kind"))
+    run(dbt)
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "saved", folder)
+    spark.catalog.refreshTable("main.ups")
+    ups = ZTable.for_name(spark, "main.ups")
+    ups.append(spark.sql("select 2000L as id, 1L as kind"))
+    if rewrites:
+        ups.cluster(rewrite_all=True)
+    assert not skipped(run(dbt))
+    assert spark.table("main.skips").where("id = 2000").count() == 1
 
 
 def test_a_model_whose_last_version_cannot_be_read_runs(dbt, spark, tmp_path):

@@ -39,6 +39,7 @@ from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaPlan
 from dbt.adapters.zlayout.spark.read.explain import explain_scans
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.read.session import newest_managed, open_named
+from dbt.adapters.zlayout.spark.schema.types import columns_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write import strategies
@@ -502,10 +503,16 @@ class ZTable:
 
         Returns:
             The number of the version and what its write passed as ``made_from``. None if there is no such version, or
-            something else has changed rows since.
+            something else has changed rows or columns since.
         """
-        found = last_origin(self._opened.timeline.headers())
-        return None if found is None else (found[0].version, found[1])
+        timeline = self._opened.timeline
+        found = last_origin(timeline.headers())
+        if found is None:
+            return None
+        version = found[0].version
+        # Another order of the columns is another layout.
+        then, now = (dict(columns_of(each.schema_json)) for each in (timeline.read(version), self._opened.snapshot))
+        return (version, found[1]) if then == now else None
 
     def version_at(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None

@@ -25,14 +25,14 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-NO_ORIGIN = "something else wrote its rows, or an older release did"
+NO_ORIGIN = "something else wrote its rows or columns, or an older release did"
 _MOST_NAMES = 5
 # In the order in which they are reported. Each digest is compared with that of the last commit.
 _CHANGES = {
     "code": "its SQL has changed",
     "settings": "its settings have changed",
     "session": "Spark's version, time zone or SQL dialect has changed",
-    "definitions": "a view that it reads, or columns that it reads or returns, have changed",
+    "definitions": "a view that it reads, or columns that it returns, have changed",
 }
 
 

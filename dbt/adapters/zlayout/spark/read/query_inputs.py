@@ -27,8 +27,10 @@ from dbt.adapters.zlayout.spark.read.record_tables import (
 )
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.spark.read.session import prepare_table
+from dbt.adapters.zlayout.spark.schema.types import columns_of
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.timeline.files.table_file import Level, read_table_file
+from dbt.adapters.zlayout.timeline.log.entry import TableState
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.row_changes import row_change_after
 
@@ -91,27 +93,37 @@ _SAME_MEANING = tuple(
 
 @dataclass(frozen=True)
 class TableInput:
-    """A table of this package at the version that a query reads."""
+    """A table of this package at the version that a query reads.
+
+    Attributes:
+        instant: That of the version. It tells it from one of the same number after the table was restored.
+        columns: Digest of their names and types.
+    """
 
     table_id: str
     version: int
+    instant: str
+    columns: str
     timeline: Timeline
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the id and the version of the table."""
-        return {"table": self.table_id, "version": self.version}
+        """Returns all but the timeline."""
+        return {"table": self.table_id, "version": self.version, "instant": self.instant, "columns": self.columns}
 
     def difference(self, before: Mapping[str, Any]) -> str | None:
         """Returns how the rows differ from those of an earlier `to_dict`, or None. Another layout is no difference."""
         version = before.get("version")
         if before.get("table") != self.table_id or not isinstance(version, int):
             return "is another table now"
-        if self.version == version:
-            return None
         if self.version < version:
             return f"is at v{self.version}, but was at v{version}"
-        later = row_change_after(self.timeline.headers(), version)
-        return None if later is None else f"has other rows since v{later.version} (v{version} was read)"
+        later = row_change_after(self.timeline.headers(), version) if self.version > version else None
+        if later is not None:
+            return f"has other rows since v{later.version} (v{version} was read)"
+        instant = self.instant if self.version == version else self.timeline.read(version).instant
+        if before.get("instant") != instant:
+            return f"has another v{version} than the one that was read"
+        return None if before.get("columns") == self.columns else "has other columns"
 
 
 @dataclass(frozen=True)
@@ -141,7 +153,7 @@ class QueryInputs:
 
     Attributes:
         sources: By ``schema.table``, or by folder where a table has no name.
-        definitions: Digest of the views that the query reads through, and of the columns that it reads and returns.
+        definitions: Digest of the views that the query reads through, and of the columns that it returns.
         unknown: Why the same sources may give other rows, a sentence each. Empty if they cannot.
         views: Digest of each of these views, by name.
     """
@@ -172,7 +184,6 @@ class _Found:
     sources: dict[str, TableInput | FilesInput] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     views: dict[str, Entry] = field(default_factory=dict)
-    columns: set[str] = field(default_factory=set)
     reads: Mapping[str, TableRead] = field(default_factory=dict)
     lists_files: bool = True
 
@@ -214,7 +225,7 @@ def _query_inputs(sql: str, frame: DataFrame, rules: MergeRules, found: _Found) 
     if len(found.sources) > _MOST_SOURCES:
         return QueryInputs({}, "", (f"it reads more than {_MOST_SOURCES:,} tables",))
     views = {name: digest_of(_definition(entry)) for name, entry in sorted(found.views.items())}
-    definitions = digest_of([views, frame.schema.json(), sorted(found.columns)])
+    definitions = digest_of([views, frame.schema.json()])
     return QueryInputs(found.sources, definitions, tuple(found.unknown), views)
 
 
@@ -411,8 +422,6 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
             # The tables below a view of `reads` are noted by the view.
             if name is not None or all(each.location != ours[1] for each in found.reads.values()):
                 _note_table(catalog, ours[1], int(ours[2]), name, found)
-                # A column that comes without rows can change what a name in the query means.
-                found.columns.add(f"{name or ours[1]} {relation.schema().catalogString()}")
             return
         if index.toString() != shown:
             found.unknown[f"the index of {name} was refreshed while the query was analyzed"] = None
@@ -455,7 +464,13 @@ def _note_table(catalog: Catalog, place: str, version: int, name: TableName | No
     elif merging is not None and is_merging_view(catalog.find(merging)):
         found.unknown[f"it reads the files of {merging}, which a compaction changes"] = None
     told = str(name or f"{place} v{version}")
-    _note(told, TableInput(table_file.table_id, version, Timeline(store)), found)
+    timeline = Timeline(store)
+    index = None if name is None else installed(catalog, name)
+    known = index is not None and (index.opened.location, index.opened.version) == (place, version)
+    state: TableState = index.opened.snapshot if index is not None and known else timeline.read(version)
+    # A column that comes without rows can change what a name in the query means.
+    columns = digest_of(columns_of(state.schema_json))
+    _note(told, TableInput(table_file.table_id, version, state.instant, columns, timeline), found)
 
 
 def _note(told: str, source: TableInput | FilesInput, found: _Found) -> None:
