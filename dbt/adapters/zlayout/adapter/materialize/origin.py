@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -134,13 +135,19 @@ def reasons_to_run(
 
 def sources_text(before: Mapping[str, Any]) -> str:
     """Returns what a run read, such as 'orders v8, customers v3'."""
-    told = [
-        f"{name.rpartition('.')[2]} "
-        + (f"v{each['version']}" if "version" in each else f"({counted(each.get('count', 0), 'file')})")
-        for name, each in _sources(before).items()
-    ]
+    told = []
+    for name, each in _sources(before).items():
+        state = f"v{each['version']}" if "version" in each else f"({counted(each.get('count', 0), 'file')})"
+        told.append(f"{_short(name)} {state}")
     more = [f"{len(told) - _MOST_NAMES} more"] if len(told) > _MOST_NAMES else []
     return ", ".join([*told[:_MOST_NAMES], *more]) or "no tables"
+
+
+def _short(name: str) -> str:
+    """Returns the name of a table without its schema, and of a folder its last part without the version read."""
+    if "/" in name:
+        return re.sub(r" v\d+$", "", name.rpartition("/")[2])
+    return name.rpartition(".")[2]
 
 
 def _source_differences(sources: Mapping[str, TableInput | FilesInput], before: Mapping[str, Any]) -> Iterator[str]:
