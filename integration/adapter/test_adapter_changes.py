@@ -23,7 +23,7 @@ def some(spark, ids, v):
 def feeds(dbt, spark):
     """The two tables that the models read: copy-on-write and merge-on-read, 40 rows each."""
     spark.sql("create schema if not exists main")
-    for name in (*MODELS, "kept_default", "feed_orders", "feed_records"):
+    for name in (*MODELS, "kept_counts", "kept_default", "feed_orders", "feed_records"):
         drop_table(spark, "main", name, None)
     orders = ZTable.write(
         spark, ORDERS, some(spark, range(40), 0), zorder="id", target_file_size="2kb", retain_versions=50
@@ -115,6 +115,17 @@ def test_rows_are_paired_by_the_key_that_the_model_merges_by_however_it_is_spell
     orders.delete("id = 5")
     run(dbt, select=["kept_default"])
     assert same(spark, f"select {COLUMNS} from main.kept_default", f"select {COLUMNS} from {ORDERS}")
+
+
+@pytest.mark.parametrize("strategy", ["merge", "delete+insert"])
+def test_a_row_that_gets_another_key_of_the_model_also_changes_the_old_one(dbt, spark, feeds, strategy):
+    _, records = feeds
+    run(dbt, "--full-refresh", select=["kept_counts"], counted_by=strategy)
+    # The key of the merge-on-read table is not that of the model.
+    records.upsert(some(spark, [3], 8))
+    run(dbt, select=["kept_counts"], counted_by=strategy)
+    counts = f"select v, count(*) as found from {RECORDS} group by v"
+    assert same(spark, "select v, found from main.kept_counts", counts)
 
 
 @pytest.mark.parametrize("point", ["before", pytest.param("after", marks=pytest.mark.slow)])

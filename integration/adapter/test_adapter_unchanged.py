@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -93,6 +96,57 @@ def test_an_incremental_model_skips_after_a_run_that_found_no_rows(dbt, spark):
     # It reads its own table, and its last run changed that.
     assert not skipped(run(dbt, "skips_increment"), "skips_increment")
     assert skipped(run(dbt, "skips_increment"), "skips_increment")
+
+
+def test_a_condition_of_a_merge_that_depends_on_the_time_makes_the_model_run(dbt):
+    run(dbt, "skips_increment")
+    fixed, of_today = "id < 0 and date'2024-01-01' > date'2024-01-02'", "id < 0 and current_date() > date'2024-01-01'"
+    assert not skipped(run(dbt, "skips_increment", gone=fixed), "skips_increment")
+    assert skipped(run(dbt, "skips_increment", gone=fixed), "skips_increment")
+    for _ in range(2):
+        done = run(dbt, "skips_increment", gone=of_today)
+        assert not skipped(done, "skips_increment")
+    assert "it uses the current time, user or schema" in done.log
+
+
+def test_a_model_that_no_longer_keeps_its_rows_runs(dbt, spark):
+    run(dbt, "skips_kept", "--full-refresh")
+    ZTable.for_name(spark, "main.ups").append(spark.sql("select 1000L as id, 1L as kind"))
+    run(dbt, "skips_kept")
+    assert spark.table("main.skips_kept").count() == 201
+    assert not skipped(run(dbt, "skips_kept", kept_as="table"), "skips_kept")
+    assert spark.table("main.skips_kept").count() == 101
+
+
+def test_columns_count_as_rows_do(dbt, spark):
+    run(dbt, "skips_kept", "--full-refresh")
+    ids = spark.sql("select 1L as id where false")
+    ZTable.for_name(spark, "main.skips_kept").append(ids, on_schema_change="sync_all_columns")
+    assert spark.table("main.skips_kept").columns == ["id"]
+    assert not skipped(run(dbt, "skips_kept", kept_as="table"), "skips_kept")
+    assert spark.table("main.skips_kept").columns == ["id", "kind"]
+    ids = spark.sql("select 1L as id, 1L as kind, 'x' as word where false")
+    ZTable.for_name(spark, "main.ups").append(ids, on_schema_change="append_new_columns")
+    told = dbt.operation("zlayout_why_run", model="skips").printed
+    assert told == "skips: would run: main.ups has other columns"
+    assert not skipped(run(dbt))
+
+
+@pytest.mark.parametrize("rewrites", [False, True])
+def test_another_version_of_the_same_number_makes_the_model_run(dbt, spark, tmp_path, rewrites):
+    folder = Path(urlsplit(ZTable.for_name(spark, "main.ups").location).path)
+    shutil.copytree(folder, tmp_path / "saved")
+    ZTable.for_name(spark, "main.ups").append(spark.sql("select 1000L as id, 1L as kind"))
+    run(dbt)
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "saved", folder)
+    spark.catalog.refreshTable("main.ups")
+    ups = ZTable.for_name(spark, "main.ups")
+    ups.append(spark.sql("select 2000L as id, 1L as kind"))
+    if rewrites:
+        ups.cluster(rewrite_all=True)
+    assert not skipped(run(dbt))
+    assert spark.table("main.skips").where("id = 2000").count() == 1
 
 
 def test_a_model_whose_last_version_cannot_be_read_runs(dbt, spark, tmp_path):

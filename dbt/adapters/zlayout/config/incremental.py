@@ -59,6 +59,12 @@ class MergeRules:
         conditions = (self.matched_condition, self.not_matched_condition)
         return not (self.predicates or any(conditions) or self.skip_matched_step or self.skip_not_matched_step)
 
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """All conditions, SQL over incoming rows and rows of the table."""
+        others = self.matched_condition, self.not_matched_condition, self.deleted_when
+        return *self.predicates, *(each for each in others if each is not None)
+
     def delete_problems(self) -> list[str]:
         """Returns a sentence for each rule that makes deletes impossible."""
         if self.deleted_when is None:

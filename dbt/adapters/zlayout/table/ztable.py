@@ -39,6 +39,7 @@ from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaPlan
 from dbt.adapters.zlayout.spark.read.explain import explain_scans
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.read.session import newest_managed, open_named
+from dbt.adapters.zlayout.spark.schema.types import columns_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write import strategies
@@ -502,10 +503,16 @@ class ZTable:
 
         Returns:
             The number of the version and what its write passed as ``made_from``. None if there is no such version, or
-            something else has changed rows since.
+            something else has changed rows or columns since.
         """
-        found = last_origin(self._opened.timeline.headers())
-        return None if found is None else (found[0].version, found[1])
+        timeline = self._opened.timeline
+        found = last_origin(timeline.headers())
+        if found is None:
+            return None
+        version = found[0].version
+        # Another order of the columns is another layout.
+        then, now = (dict(columns_of(each.schema_json)) for each in (timeline.read(version), self._opened.snapshot))
+        return (version, found[1]) if then == now else None
 
     def version_at(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None
@@ -585,7 +592,7 @@ class ZTable:
             raise VersionNotFoundError(f"v{position.version} of {self.name} is not the version that was read")
 
     def net_changes(
-        self, from_version: int | None, to_version: int | None = None, *, unique_key: Sequence[str] | str = ()
+        self, from_version: int | None, to_version: int | None = None, *, unique_key: Sequence[str] | str | None = None
     ) -> DataFrame:
         """Returns the rows in which two versions differ, whatever the versions between them did.
 
@@ -595,8 +602,8 @@ class ZTable:
         Args:
             from_version: The earlier version; None for the table before it had rows.
             to_version: The later version; None for the newest.
-            unique_key: The columns that identify a row. Without them an updated row is a 'delete' and an 'insert'; a
-                merge-on-read table has its own key.
+            unique_key: The columns that identify a row. None for the key of a merge-on-read table. Without columns an
+                updated row is a 'delete' and an 'insert'.
 
         Returns:
             The columns of ``to_version`` and ``_zl_change`` string: 'insert', 'update' (with the new values) or
@@ -609,11 +616,11 @@ class ZTable:
             UnsupportedError: A column changed its type, or has a type that cannot be compared (variant).
         """
         catalog, opened = Catalog(self._spark), self._opened
-        keys = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key)
+        keys = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key or ())
         if from_version is None:
             return all_as_inserts(catalog, self._at(to_version), self.name, keys)
         last = opened.version if to_version is None else to_version
-        keys = keys or config_of(opened.snapshot).table_type.unique_key
+        keys = config_of(opened.snapshot).table_type.unique_key if unique_key is None else keys
         return net_changes(catalog, opened, self.name, from_version, last, keys)
 
     def rollback(

@@ -1,6 +1,6 @@
 import pytest
 
-from dbt.adapters.zlayout.adapter.materialize.origin import Origin
+from dbt.adapters.zlayout.adapter.materialize.origin import Origin, sources_text
 from dbt.adapters.zlayout.spark.read.query_inputs import FilesInput, QueryInputs
 
 
@@ -34,3 +34,12 @@ def test_each_part_counts(before, told):
 @pytest.mark.parametrize("damaged", [{}, {"sources": 3, "unknown": "x"}, {"code": ["c"], "sources": {"t": None}}])
 def test_a_damaged_record_differs(damaged):
     assert origin().differences(damaged)
+
+
+def test_what_a_run_read_is_told_in_short():
+    sources = {
+        "main.orders": {"version": 8},
+        "file:///lake/main.db/orders v3": {"version": 3},
+        "file:/lake/v1.2/clicks": {"files": "a", "count": 2},
+    }
+    assert sources_text({"sources": sources}) == "orders v8, orders v3, clicks (2 files)"

@@ -50,15 +50,20 @@ def test_files_differ_by_their_digest():
     assert FilesInput("a", 1).difference({"table": "t", "version": 1}) == "has other files"
 
 
+READ = TableInput("t", 3, "i", "c", None)
+
+
 @pytest.mark.parametrize(
     ("before", "told"),
     [
-        ({"table": "t", "version": 3}, None),
-        ({"table": "u", "version": 3}, "is another table now"),
-        ({"table": "t", "version": "3"}, "is another table now"),
+        (READ.to_dict(), None),
+        (READ.to_dict() | {"table": "u"}, "is another table now"),
+        (READ.to_dict() | {"version": "3"}, "is another table now"),
         ({"files": "a"}, "is another table now"),
-        ({"table": "t", "version": 4}, "is at v3, but was at v4"),
+        (READ.to_dict() | {"version": 4}, "is at v3, but was at v4"),
+        (READ.to_dict() | {"instant": "j"}, "has another v3 than the one that was read"),
+        (READ.to_dict() | {"columns": "d"}, "has other columns"),
     ],
 )
-def test_a_table_differs_by_id_and_version(before, told):
-    assert TableInput("t", 3, None).difference(before) == told
+def test_a_table_differs_by_id_version_and_columns(before, told):
+    assert READ.difference(before) == told

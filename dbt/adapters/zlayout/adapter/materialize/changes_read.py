@@ -12,7 +12,7 @@ from dbt.adapters.contracts.relation import Path
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
+from dbt.adapters.zlayout.adapter.materialize.model_write import keeps_rows, read_model
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.config.column_names import parse_no_expressions
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.errors import (
 )
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.query_inputs import TableRead, temporary_views
-from dbt.adapters.zlayout.spark.schema.types import raw_fields
+from dbt.adapters.zlayout.spark.schema.types import columns_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, Position, positions_of
@@ -73,8 +73,8 @@ def changes_relation(
     Args:
         this: The table of the model.
         model: The node that calls.
-        unique_key: The columns that identify a row of the table. None for those of a merge-on-read table, or else those
-            that the model merges by.
+        unique_key: The columns that identify a row of the table. None for those that the model merges by, or else those
+            of a merge-on-read table.
         adds: Whether the run adds to the rows of the model's table.
         warn: Receives a line if all rows are given to a model that has rows.
 
@@ -108,7 +108,7 @@ def changes_relation(
         )
     else:
         told = f", updates as a delete and an insert: {table.name} has no column {', '.join(how.unique_key)}"
-        unpaired = due and since is not None and how.strategy == "merge" and not keys
+        unpaired = due and since is not None and how.strategy == "merge" and not keys and unique_key is None
         _LOG.info(f"{this}: {given}{told if unpaired else ''}")
     whole = relation.limit is None and relation.event_time_filter is None
     name = _view_name(table, this, model, keys)
@@ -179,7 +179,7 @@ def _keeps_position(model: Mapping[str, Any]) -> bool:
         return False
     materialized, strategy = config.get("materialized"), config.get("incremental_strategy")
     what = f"materialized={materialized!r}" if kind == "model" else "a snapshot"
-    keeps = materialized == "incremental" or (materialized == "zordered_table" and strategy is not None)
+    keeps = keeps_rows(config)
     file_format = config.get("file_format")
     if keeps and (file_format or "parquet").lower() != "parquet":
         keeps, what = False, f"file_format={file_format!r}"
@@ -233,11 +233,15 @@ def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: Incrementa
     given = parse_no_expressions(f"{MACRO}: unique_key", unique_key, problems)
     if problems:
         raise ConfigError(problems, table.name)
-    if given or (given := config_of(table.snapshot()).table_type.unique_key):
+    if unique_key is not None:
         return given
     own = how.unique_key if how.strategy == "merge" else ()
-    have = {each["name"].lower() for each in raw_fields(table.snapshot().schema_json)}
-    return own if all(each.lower() in have for each in own) else ()
+    have = {name.lower() for name, _ in columns_of(table.snapshot().schema_json)}
+    if own and all(each.lower() in have for each in own):
+        return own
+    # Other strategies compute keys or partitions again, also those that an updated row has left.
+    pairs = how.strategy in ("merge", "append")
+    return config_of(table.snapshot()).table_type.unique_key if pairs else ()
 
 
 def _changes(

@@ -201,15 +201,14 @@ class Materialization:
         """Returns the response of a run that has nothing to do; None if the model runs, after a line that says why."""
         try:
             found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
-        except Exception as error:  # of the last version; it does not hinder this run
-            found, why = None, [f"it cannot be compared with its last run ({short_message(error)})"]
-        else:
             if found is None:
                 why = [NO_ORIGIN]
             elif origin is None:
                 why = ["what it is made from is not known"]
             else:
                 why = origin.differences(found[1])
+        except Exception as error:  # of an earlier version; it does not hinder this run
+            found, why = None, [f"it cannot be compared with its last run ({short_message(error)})"]
         if found is None or why:
             _LOG.info(f"{self.relation}: runs, because {'; '.join(why)}")
             return None

@@ -62,7 +62,8 @@ class ModelWrite:
         column_comments: Comments by the column name in the model's properties.
         properties: ``tblproperties``.
         not_null: The not-null columns of an enforced contract.
-        incremental: How new rows are written, for a model that keeps its rows from run to run.
+        keeps_rows: Whether a run keeps the rows of earlier runs.
+        incremental: How new rows are written, for a model that keeps its rows.
         column_names: The columns in the model's properties.
         exact_names: The columns in the properties whose names are case-sensitive: those with ``quote: true``.
         table_config: The settings of the table. The profile gives the ``location_root`` if the model does not.
@@ -75,6 +76,7 @@ class ModelWrite:
     column_comments: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     not_null: Sequence[str] = ()
+    keeps_rows: bool = False
     incremental: IncrementalConfig = field(default_factory=IncrementalConfig)
     column_names: tuple[str, ...] = ()
     exact_names: frozenset[str] = frozenset()
@@ -120,11 +122,19 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
         exact_names=frozenset(name for name, column in columns.items() if column.get("quote")),
         properties={str(key): str(value) for key, value in (config.get("tblproperties") or {}).items()},
         not_null=_not_null(model, columns) if contract_is_enforced(config) else (),
+        keeps_rows=keeps_rows(config),
         incremental=incremental,
         table_config=replace(table_config, writing=writing),
         cluster_settings=cluster_settings(config),
         skip_unchanged=SKIP_UNCHANGED.read(config, []),
     )
+
+
+def keeps_rows(config: Mapping[str, Any]) -> bool:
+    """Returns whether a model keeps its rows from run to run."""
+    with_strategy = config.get("incremental_strategy") is not None
+    materialized = config.get("materialized")
+    return materialized == "incremental" or (materialized == "zordered_table" and with_strategy)
 
 
 def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:

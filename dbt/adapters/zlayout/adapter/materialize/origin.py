@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -25,14 +26,14 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-NO_ORIGIN = "something else wrote its rows, or an older release did"
+NO_ORIGIN = "something else wrote its rows or columns, or an older release did"
 _MOST_NAMES = 5
 # In the order in which they are reported. Each digest is compared with that of the last commit.
 _CHANGES = {
     "code": "its SQL has changed",
     "settings": "its settings have changed",
     "session": "Spark's version, time zone or SQL dialect has changed",
-    "definitions": "a view that it reads, or columns that it reads or returns, have changed",
+    "definitions": "a view that it reads, or columns that it returns, have changed",
 }
 
 
@@ -99,7 +100,7 @@ def origin_of(
         raw_code=digest_of(model.get("raw_code")),
         settings=_settings_digest(model, wanted),
         session=session_facts(frame.sparkSession),
-        inputs=query_inputs(sql, frame, reads, lists_files=wanted.skip_unchanged)
+        inputs=query_inputs(sql, frame, reads, rules=wanted.incremental, lists_files=wanted.skip_unchanged)
         if why is None
         else QueryInputs({}, "", (why,)),
     )
@@ -134,13 +135,19 @@ def reasons_to_run(
 
 def sources_text(before: Mapping[str, Any]) -> str:
     """Returns what a run read, such as 'orders v8, customers v3'."""
-    told = [
-        f"{name.rpartition('.')[2]} "
-        + (f"v{each['version']}" if "version" in each else f"({counted(each.get('count', 0), 'file')})")
-        for name, each in _sources(before).items()
-    ]
+    told = []
+    for name, each in _sources(before).items():
+        state = f"v{each['version']}" if "version" in each else f"({counted(each.get('count', 0), 'file')})"
+        told.append(f"{_short(name)} {state}")
     more = [f"{len(told) - _MOST_NAMES} more"] if len(told) > _MOST_NAMES else []
     return ", ".join([*told[:_MOST_NAMES], *more]) or "no tables"
+
+
+def _short(name: str) -> str:
+    """Returns the name of a table without its schema, and of a folder its last part without the version read."""
+    if "/" in name:
+        return re.sub(r" v\d+$", "", name.rpartition("/")[2])
+    return name.rpartition(".")[2]
 
 
 def _source_differences(sources: Mapping[str, TableInput | FilesInput], before: Mapping[str, Any]) -> Iterator[str]:

@@ -6,9 +6,14 @@ import hashlib
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions
+
+from dbt.adapters.zlayout.config.incremental import MergeRules
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
@@ -22,8 +27,10 @@ from dbt.adapters.zlayout.spark.read.record_tables import (
 )
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.spark.read.session import prepare_table
+from dbt.adapters.zlayout.spark.schema.types import columns_of
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.timeline.files.table_file import Level, read_table_file
+from dbt.adapters.zlayout.timeline.log.entry import TableState
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.row_changes import row_change_after
 
@@ -86,27 +93,37 @@ _SAME_MEANING = tuple(
 
 @dataclass(frozen=True)
 class TableInput:
-    """A table of this package at the version that a query reads."""
+    """A table of this package at the version that a query reads.
+
+    Attributes:
+        instant: That of the version. It tells it from one of the same number after the table was restored.
+        columns: Digest of their names and types.
+    """
 
     table_id: str
     version: int
+    instant: str
+    columns: str
     timeline: Timeline
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the id and the version of the table."""
-        return {"table": self.table_id, "version": self.version}
+        """Returns all but the timeline."""
+        return {"table": self.table_id, "version": self.version, "instant": self.instant, "columns": self.columns}
 
     def difference(self, before: Mapping[str, Any]) -> str | None:
         """Returns how the rows differ from those of an earlier `to_dict`, or None. Another layout is no difference."""
         version = before.get("version")
         if before.get("table") != self.table_id or not isinstance(version, int):
             return "is another table now"
-        if self.version == version:
-            return None
         if self.version < version:
             return f"is at v{self.version}, but was at v{version}"
-        later = row_change_after(self.timeline.headers(), version)
-        return None if later is None else f"has other rows since v{later.version} (v{version} was read)"
+        later = row_change_after(self.timeline.headers(), version) if self.version > version else None
+        if later is not None:
+            return f"has other rows since v{later.version} (v{version} was read)"
+        instant = self.instant if self.version == version else self.timeline.read(version).instant
+        if before.get("instant") != instant:
+            return f"has another v{version} than the one that was read"
+        return None if before.get("columns") == self.columns else "has other columns"
 
 
 @dataclass(frozen=True)
@@ -136,7 +153,7 @@ class QueryInputs:
 
     Attributes:
         sources: By ``schema.table``, or by folder where a table has no name.
-        definitions: Digest of the views that the query reads through, and of the columns that it reads and returns.
+        definitions: Digest of the views that the query reads through, and of the columns that it returns.
         unknown: Why the same sources may give other rows, a sentence each. Empty if they cannot.
         views: Digest of each of these views, by name.
     """
@@ -167,43 +184,66 @@ class _Found:
     sources: dict[str, TableInput | FilesInput] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     views: dict[str, Entry] = field(default_factory=dict)
-    columns: set[str] = field(default_factory=set)
     reads: Mapping[str, TableRead] = field(default_factory=dict)
     lists_files: bool = True
 
 
 def query_inputs(
-    sql: str, frame: DataFrame, reads: Mapping[str, TableRead] | None = None, *, lists_files: bool = True
+    sql: str,
+    frame: DataFrame,
+    reads: Mapping[str, TableRead] | None = None,
+    *,
+    rules: MergeRules | None = None,
+    lists_files: bool = True,
 ) -> QueryInputs:
-    """Returns what a query reads. The query does not run.
+    """Returns what a query reads, and the conditions by which its rows are merged. The query does not run.
 
     Args:
         frame: The query, analyzed; so each of its tables is fixed at one version.
         reads: What temporary views of this package read, by their names.
+        rules: How the rows are merged, if they are.
         lists_files: Whether to list the files of tables of other tools where that takes long. Without, the inputs of
             such a query are unknown.
     """
     try:
-        return _query_inputs(sql, frame, _Found(reads=reads or {}, lists_files=lists_files))
+        return _query_inputs(sql, frame, rules or MergeRules(), _Found(reads=reads or {}, lists_files=lists_files))
     except Exception as error:  # what a query reads is advice; the query itself may well run
         _LOG.debug("the inputs of a query are not known", exc_info=True)
         return QueryInputs({}, "", (f"what it reads could not be found out ({short_message(error)})",))
 
 
-def _query_inputs(sql: str, frame: DataFrame, found: _Found) -> QueryInputs:
+def _query_inputs(sql: str, frame: DataFrame, rules: MergeRules, found: _Found) -> QueryInputs:
     catalog = Catalog(frame.sparkSession)
-    plans = _plans(frame)
+    plans = [*_plans(frame), *(plan for each in rules.conditions for plan in _plans(_met(each, frame, rules)))]
     for plan in plans:
         _look_at_plan(catalog, plan, found)
-    _look_at_text(catalog, [sql, *(entry.view_text or "" for entry in found.views.values())], found)
+    texts = [sql, *rules.conditions, *(entry.view_text or "" for entry in found.views.values())]
+    _look_at_text(catalog, texts, found)
     for plan in plans:
         for leaf in members(plan.collectLeaves()):
             _look_at_leaf(catalog, leaf, found)
     if len(found.sources) > _MOST_SOURCES:
         return QueryInputs({}, "", (f"it reads more than {_MOST_SOURCES:,} tables",))
     views = {name: digest_of(_definition(entry)) for name, entry in sorted(found.views.items())}
-    definitions = digest_of([views, frame.schema.json(), sorted(found.columns)])
+    definitions = digest_of([views, frame.schema.json()])
     return QueryInputs(found.sources, definitions, tuple(found.unknown), views)
+
+
+def _met(condition: str, frame: DataFrame, rules: MergeRules) -> DataFrame:
+    """Returns a query for the rows that meet a condition of a merge: of the incoming ones, the table's, or pairs.
+
+    There are none, so that the plan holds the condition and what it reads, and nothing else.
+
+    Raises:
+        AnalysisException: The condition reads a column that the incoming rows do not have.
+    """
+    nothing = [functions.lit(None).cast(each.dataType).alias(each.name) for each in frame.schema.fields]
+    empty = frame.sparkSession.range(0).select(*nothing)
+    incoming, table = empty.alias(rules.source_alias), empty.alias(rules.target_alias)
+    for rows in (incoming, table):
+        with suppress(AnalysisException):
+            return rows.where(condition)
+    return incoming.join(table).where(condition)
 
 
 def temporary_views(frame: DataFrame) -> set[str]:
@@ -382,8 +422,6 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
             # The tables below a view of `reads` are noted by the view.
             if name is not None or all(each.location != ours[1] for each in found.reads.values()):
                 _note_table(catalog, ours[1], int(ours[2]), name, found)
-                # A column that comes without rows can change what a name in the query means.
-                found.columns.add(f"{name or ours[1]} {relation.schema().catalogString()}")
             return
         if index.toString() != shown:
             found.unknown[f"the index of {name} was refreshed while the query was analyzed"] = None
@@ -426,7 +464,13 @@ def _note_table(catalog: Catalog, place: str, version: int, name: TableName | No
     elif merging is not None and is_merging_view(catalog.find(merging)):
         found.unknown[f"it reads the files of {merging}, which a compaction changes"] = None
     told = str(name or f"{place} v{version}")
-    _note(told, TableInput(table_file.table_id, version, Timeline(store)), found)
+    timeline = Timeline(store)
+    index = None if name is None else installed(catalog, name)
+    known = index is not None and (index.opened.location, index.opened.version) == (place, version)
+    state: TableState = index.opened.snapshot if index is not None and known else timeline.read(version)
+    # A column that comes without rows can change what a name in the query means.
+    columns = digest_of(columns_of(state.schema_json))
+    _note(told, TableInput(table_file.table_id, version, state.instant, columns, timeline), found)
 
 
 def _note(told: str, source: TableInput | FilesInput, found: _Found) -> None:

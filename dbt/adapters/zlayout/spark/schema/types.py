@@ -69,6 +69,11 @@ def raw_fields(schema_json: str) -> list[dict[str, Any]]:
     return fields
 
 
+def columns_of(schema_json: str) -> list[tuple[str, Any]]:
+    """Returns the names of the top-level columns, each with Spark's JSON for its type."""
+    return [(each["name"], each["type"]) for each in raw_fields(schema_json)]
+
+
 def fields_of(schema_json: str) -> tuple[SparkField, ...]:
     """Returns the top-level columns of a schema.
 
