@@ -137,7 +137,7 @@ def advise_report(
     Raises:
         ConfigError: An argument is wrong, or a condition does not fit the table.
     """
-    gain = MIN_GAIN if min_gain is None else number_between(min_gain, 0.0, 1.0, "zlayout_advise: min_gain")
+    gain = MIN_GAIN if min_gain is None else number_between("zlayout_advise: min_gain", min_gain, 0.0, 1.0)
     tables = chosen_tables(session, model, nodes, lambda _: True)
     if predicates:
         if len(tables) != 1:

@@ -31,7 +31,7 @@ def depth_problems(
     session: SparkSession, relation: ZlayoutRelation | str, most: object, columns: Columns
 ) -> list[Problem]:
     """Returns the rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, else none."""
-    limit = number_between(most, 1.0, None, "zlayout_depth_at_most: max")
+    limit = number_between("zlayout_depth_at_most: max", most, 1.0)
     table = opened_table(session, whole_table(relation, "zlayout_depth_at_most"))
     return _problem_rows(table, diagnostics.depth_problem(table.clustering_information(columns), limit))
 
@@ -40,7 +40,7 @@ def pruning_problems(
     session: SparkSession, relation: ZlayoutRelation | str, predicate: str, percent: object
 ) -> list[Problem]:
     """Returns the rows of the test zlayout_prunes_at_least: one if a condition skips too few files, else none."""
-    least = number_between(percent, 0.0, 100.0, "zlayout_prunes_at_least: percent")
+    least = number_between("zlayout_prunes_at_least: percent", percent, 0.0, 100.0)
     table = opened_table(session, whole_table(relation, "zlayout_prunes_at_least"))
     return _problem_rows(table, diagnostics.pruning_problem(table.explain(predicate), predicate, least))
 

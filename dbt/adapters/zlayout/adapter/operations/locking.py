@@ -166,7 +166,7 @@ def _conditions(table: ZTable, workload: ProjectWorkload, nodes: Nodes) -> list[
 
 
 def _tolerance(given: object) -> float:
-    return number_between(given, 0.0, 10.0, "zlayout_lock: tolerance")
+    return number_between("zlayout_lock: tolerance", given, 0.0, 10.0)
 
 
 def _plain(name: str) -> str:

@@ -12,7 +12,7 @@ from dbt.adapters.contracts.relation import Path
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, opened_table
-from dbt.adapters.zlayout.adapter.operations.arguments import number_between, past_version, whole_number
+from dbt.adapters.zlayout.adapter.operations.arguments import number_between, whole_number
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.adapter.reports import history
 
@@ -37,7 +37,7 @@ def relation_at(
         VersionNotFoundError: The version does not exist.
     """
     _check_node(model)
-    past = past_version(version, instant, timestamp)
+    past = _past_version(version, instant, timestamp)
     if not past:
         raise CompilationError("zlayout_at needs version, instant or timestamp")
     table = opened_table(session, relation)
@@ -60,7 +60,7 @@ def rollback_report(
     session: SparkSession, table: str, version: object, instant: object, timestamp: object, as_json: bool
 ) -> str:
     """Rolls a table back."""
-    past = past_version(version, instant, timestamp)
+    past = _past_version(version, instant, timestamp)
     found = opened_table(session, table)
     if not past:
         raise CompilationError("zlayout_rollback needs {model: …, version: …}, or instant or timestamp")
@@ -79,10 +79,25 @@ def clean_report(
 ) -> str:
     """Cleans one table, or all managed tables of the project."""
     versions = None if retain_versions is None else whole_number("retain_versions", retain_versions, least=1)
-    hours = None if retain_hours is None else number_between(retain_hours, 0.0, None, "retain_hours")
+    hours = None if retain_hours is None else number_between("retain_hours", retain_hours, 0.0)
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
     cleaned = {table.name: table.clean(dry_run, retain_versions=versions, retain_hours=hours) for table in tables}
     return history.clean_report(cleaned, dry_run=dry_run, as_json=as_json)
+
+
+def _past_version(version: object, instant: object, timestamp: object) -> dict[str, Any]:
+    """Returns the version that an operation names, as keywords of ``ZTable.read``. Empty if it names none.
+
+    Raises:
+        CompilationError: The version is not a whole number.
+    """
+    # dbt passes variables as text, and YAML parses the digits of an instant as a number.
+    present = {
+        "version": None if version is None else whole_number("version", version, least=0),
+        "instant": None if instant is None else str(instant),
+        "timestamp": timestamp,
+    }
+    return {name: value for name, value in present.items() if value is not None}
 
 
 def _check_node(model: Mapping[str, Any]) -> None:
