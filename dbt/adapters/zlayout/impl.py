@@ -24,9 +24,9 @@ from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, warn
 from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_relation
-from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization, warn
+from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization
 from dbt.adapters.zlayout.adapter.materialize.model_write import (
     contract_is_enforced,
     model_warnings,
@@ -310,7 +310,7 @@ class ZlayoutAdapter(SparkAdapter):
         adds: bool,
     ) -> ZlayoutRelation | str:
         """Returns the changes of a table since the last run of a model, as a temporary view. See `zlayout_changes`."""
-        return changes_relation(self.session(), relation, this, model, unique_key, adds, warn)
+        return changes_relation(self.session(), relation, this, model, unique_key, adds)
 
     @available.parse_none
     @as_dbt_errors()
@@ -328,11 +328,9 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def write_increment(
-        self, relation: ZlayoutRelation, code: str, model: dict[str, Any], may_skip: bool = False
-    ) -> ZlayoutAdapterResponse:
+    def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
         """Runs a model's code once and writes its rows by the model's strategy, unless the run may be skipped."""
-        return self._materialization(relation, model).write_increment(code, may_skip)
+        return self._materialization(relation, model).write_increment(code)
 
     @available.parse_none
     @as_dbt_errors()

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.events.types import AdapterEventWarning
-from dbt_common.events.functions import warn_or_error
 
+from dbt.adapters.zlayout.adapter.dbt_errors import warn
 from dbt.adapters.zlayout.adapter.materialize.changes_read import (
     ChangesRead,
     changes_read_by,
     check_no_row_twice,
-    sources_of,
     taken_by,
 )
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import (
@@ -100,7 +98,6 @@ class Materialization:
                 self.relation.catalog_name,
                 rows,
                 wanted,
-                warn=warn,
                 progress=progress,
                 made_from=_stored(origin),
                 changes_taken=taken_by(read),
@@ -111,20 +108,15 @@ class Materialization:
 
         return self._committed(replace, Operation.OVERWRITE)
 
-    def write_increment(self, code: str, may_skip: bool) -> ZlayoutAdapterResponse:
-        """Runs a model's code once and writes its rows to the table by the model's strategy.
-
-        Args:
-            code: The model's code, compiled.
-            may_skip: Whether the table may stay as it is if nothing has changed since the last run.
-        """
+    def write_increment(self, code: str) -> ZlayoutAdapterResponse:
+        """Runs a model's code once and writes its rows to the table by the model's strategy."""
 
         def add(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary | ZlayoutAdapterResponse:
             table = managed_table(self.session, self.relation.catalog_name, wanted, progress)
             rows = self._rows_of(code)
             read = changes_read_by(rows)
             origin = self._origin(code, rows, wanted, read)
-            if may_skip and wanted.skip_unchanged and (unchanged := self._unchanged(origin)) is not None:
+            if wanted.skip_unchanged and (unchanged := self._unchanged(origin)) is not None:
                 return unchanged
             snapshot, zone = table.snapshot(), session_zone(self.session)
             if (sentence := zone_warning(snapshot.schema_json, snapshot.partition_by, zone)) is not None:
@@ -133,7 +125,7 @@ class Materialization:
             batch = self.model.get("batch")
             return write_increment(table, rows, wanted, batch, progress, _stored(origin), taken_by(read))
 
-        return self._committed(add, Operation.MERGE, clusters=True)
+        return self._committed(add, Operation.MERGE)
 
     def write_seed(self, rows: DataFrame, keeps_columns: bool) -> ZlayoutAdapterResponse:
         """Replaces the table with the rows of a file, from `seed_frame`."""
@@ -141,7 +133,7 @@ class Materialization:
         def load(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
             if keeps_columns:
                 check_seed(self.session.table(self.relation.catalog_name), rows, self.model["name"])
-            return write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress)
+            return write_model(self.relation.catalog_name, rows, wanted, progress=progress)
 
         return self._committed(load, Operation.OVERWRITE)
 
@@ -155,15 +147,15 @@ class Materialization:
                 table, rows, wanted, columns, self.model["config"].get("dbt_valid_to_current"), progress
             )
 
-        return self._committed(merge, Operation.MERGE, clusters=True)
+        return self._committed(merge, Operation.MERGE)
 
     def _committed(
         self,
         write: Callable[[ModelWrite, Callable[[str], None]], CommitSummary | ZlayoutAdapterResponse],
         operation: Operation,
-        *,
-        clusters: bool = False,
     ) -> ZlayoutAdapterResponse:
+        """Waits for other writers, writes until there is no conflict, and clusters what rows were added to."""
+
         def progress(line: str) -> None:
             _LOG.info(f"{self.relation}: {line}")
 
@@ -176,7 +168,7 @@ class Materialization:
         done = until_committed(lambda: write(wanted, progress), progress, wait)
         if isinstance(done, ZlayoutAdapterResponse):
             return done
-        return response_of(done, self._clustered(wanted, progress) if clusters else None)
+        return response_of(done, self._clustered(wanted, progress) if operation is Operation.MERGE else None)
 
     def _clustered(self, wanted: ModelWrite, progress: Callable[[str], None]) -> ClusterSummary | None:
         """Clusters after a write if the model asks for it. The rows are committed already, so a failure only warns."""
@@ -201,7 +193,7 @@ class Materialization:
         """Returns the response of a run that has nothing to do; None if the model runs, after a line that says why."""
         try:
             found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
-        except Exception as error:  # of the last version; it does not hinder this run
+        except Exception as error:  # a last version that cannot be read must not stop this run
             found, why = None, [f"it cannot be compared with its last run ({short_message(error)})"]
         else:
             if found is None:
@@ -218,12 +210,12 @@ class Materialization:
         return ZlayoutAdapterResponse(_message=message, rows_affected=0, version=version)
 
     def _origin(self, code: str, rows: DataFrame, wanted: ModelWrite, read: Mapping[str, ChangesRead]) -> Origin | None:
-        """Returns what a model's rows are made from; a later run may be skipped for it. None if it is not known."""
+        """Returns what a model's rows are made from, by which a later run may be skipped. None if it is not known."""
         if self.model["resource_type"] != "model":
             return None
         try:
-            return origin_of(code, rows, self.model, wanted, sources_of(read))
-        except Exception as error:  # without it the next run is not skipped
+            return origin_of(code, rows, self.model, wanted, {name: each.source for name, each in read.items()})
+        except Exception as error:  # the next run is then not skipped
             _LOG.debug(f"{self.relation}: what it is made from is not known: {error!r}")
             return None
 
@@ -237,11 +229,6 @@ def _stored(origin: Origin | None) -> Mapping[str, Any] | None:
     return None if origin is None else origin.to_dict()
 
 
-def warn(sentence: str) -> None:
-    """Warns as dbt does. With --warn-error it raises, so it must come before the commit."""
-    warn_or_error(AdapterEventWarning(name="Zlayout", base_msg=sentence, args=[]))
-
-
 def wait_for_writers_of(
     session: SparkSession, name: str, operation: Operation, progress: Callable[[str], None]
 ) -> None:
@@ -252,9 +239,7 @@ def wait_for_writers_of(
         wait_for_writers(Timeline(open_store(entry.location)), operation, progress)
 
 
-def until_committed(
-    run: Callable[[], Done], progress: Callable[[str], None], wait: Callable[[], None] = lambda: None
-) -> Done:
+def until_committed(run: Callable[[], Done], progress: Callable[[str], None], wait: Callable[[], None]) -> Done:
     """Runs a query and its write. Runs both again when a concurrent commit conflicts with them.
 
     Nothing is retried after the commit: a later failure is a `CommittedError`, not a conflict.
