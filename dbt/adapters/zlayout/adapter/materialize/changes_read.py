@@ -75,8 +75,8 @@ def changes_relation(
     Args:
         this: The table of the model.
         model: The node that calls.
-        unique_key: The columns that identify a row of the table. None for those of a merge-on-read table, or else those
-            that the model merges by.
+        unique_key: The columns that identify a row of the table. None for the key of a merge-on-read table or, without
+            one, the key by which the model merges.
         adds: Whether the run adds to the rows of the model's table.
 
     Raises:

@@ -58,7 +58,7 @@ class ProjectWorkload:
         return merged([*given, *logged, *self._compiled.get(folded_name(table.name), ())])
 
     def join_notes(self, table: ZTable) -> list[str]:
-        """Returns a sentence for each column of a table that queries join with a small side in vain."""
+        """Returns a sentence for each column that queries join with a small side from which Spark skips no files."""
         found: dict[str, tuple[int, str]] = {}
         for query, scans in self.queries:
             for scan in scans:

@@ -88,7 +88,7 @@ def _reports(
 def _report(
     session: SparkSession, name: str, nodes: Nodes, workload: ProjectWorkload, most: int, asked: bool
 ) -> TableReport | Unreadable | None:
-    """Returns the report of a table; None for what is no table of this package, unless a user has asked for it."""
+    """Returns the report of a table. None if it is not a table of this package, unless the user named it."""
     try:
         table = opened_table(session, name)
         tested = [WeightedCondition(sql, source=test) for sql, test in pruning_conditions(name, nodes).items()]
