@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +12,7 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.dbt_errors import warn
 from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, view_name
 from dbt.adapters.zlayout.config.column_names import parse_no_expressions
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
 from dbt.adapters.zlayout.errors import (
@@ -114,7 +112,7 @@ def changes_relation(
         unpaired = due and since is not None and how.strategy == "merge" and not keys
         _LOG.info(f"{this}: {given}{told if unpaired else ''}")
     whole = relation.limit is None and relation.event_time_filter is None
-    name = _view_name(table, this, model, keys)
+    name = view_name(MACRO, table.name, f"{table.name} {table.location} {this} {model.get('unique_id')} {keys}")
     frame.createOrReplaceTempView(name)
     _READ[name] = ChangesRead(
         TableRead(table.name, table.location, until.version),
@@ -249,10 +247,3 @@ def _changes(
         return table.net_changes(since.version, version, unique_key=keys), given, None
     except (VersionNotFoundError, UnsupportedError) as error:
         return table.net_changes(None, version, unique_key=keys), "", str(error)
-
-
-def _view_name(table: ZTable, this: ZlayoutRelation, model: Mapping[str, Any], keys: Sequence[str]) -> str:
-    told = f"{table.name} {table.location} {this} {model.get('unique_id')} {keys}"
-    digest = hashlib.blake2b(told.encode(), digest_size=4).hexdigest()
-    word = re.sub(r"\W+", "_", table.name, flags=re.ASCII).strip("_").lower()
-    return f"{MACRO}_{word}_{digest}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,7 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, opened_table
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between, whole_number
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, view_name
 from dbt.adapters.zlayout.adapter.reports import history
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ def relation_at(
         raise CompilationError("zlayout_at needs version, instant or timestamp")
     table = opened_table(session, relation)
     found = table.version_at(**past)
-    name = _view_name(table.name, table.location, found)
+    name = view_name("zlayout_at", table.name, f"{table.name} {table.location}", f"v{found}")
     table.read(version=found).createOrReplaceTempView(name)
     if isinstance(relation, str):
         return ZlayoutRelation.create(identifier=name)
@@ -108,9 +106,3 @@ def _check_node(model: Mapping[str, Any]) -> None:
             f"{model.get('unique_id')}: zlayout_at returns a temporary view, which a persistent {kept_as} cannot read. "
             "Make this a table, incremental or zordered_table"
         )
-
-
-def _view_name(table: str, location: str, version: int) -> str:
-    digest = hashlib.blake2b(f"{table} {location}".encode(), digest_size=4).hexdigest()
-    word = re.sub(r"\W+", "_", table, flags=re.ASCII).strip("_").lower()
-    return f"zlayout_at_{word}_v{version}_{digest}"
