@@ -56,7 +56,7 @@ from dbt.adapters.zlayout.adapter.relation import ZlayoutColumn, ZlayoutRelation
 from dbt.adapters.zlayout.adapter.reports.linting import lint_report
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
-from dbt.adapters.zlayout.adapter.session.launch import session_report
+from dbt.adapters.zlayout.adapter.session.launch import session_lines
 from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -131,7 +131,7 @@ class ZlayoutAdapter(SparkAdapter):
         """Runs a statement for ``dbt debug``, then prints the session's versions, folders and capabilities."""
         super().debug_query()
         with as_dbt_errors():
-            for line in session_report(self.session(), self.config.credentials.location_root):
+            for line in session_lines(self.session(), self.config.credentials.location_root):
                 fire_event(PrintEvent(msg=f"  {line}"))
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Callable[..., Any]) -> list[BaseRelation]:

@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
 from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
-from dbt.adapters.zlayout.predicate.literals import folded_name
+from dbt.adapters.zlayout.predicate.literals import folded_name, plain_name
 from dbt.adapters.zlayout.table.layout_report import TableReport
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _report(
             raise
         return None
     except ZlayoutError as error:
-        plain = name.replace("`", "")
+        plain = plain_name(name)
         return Unreadable(plain, unreadable(plain, str(error)))
 
 

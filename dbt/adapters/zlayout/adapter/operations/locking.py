@@ -21,6 +21,7 @@ from dbt.adapters.zlayout.adapter.reports.locking import (
     check_report,
 )
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import plain_name
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.explanation import ConditionReads
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -65,7 +66,7 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
         conditions = _conditions(table, workload, nodes)
         found = [reads for reads in table.reads(conditions) if reads is not None]
         if found:
-            tables[_plain(table.name)] = _locked(table, found)
+            tables[plain_name(table.name)] = _locked(table, found)
     return Lock(tables, allowed)
 
 
@@ -81,11 +82,11 @@ def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Node
     Raises:
         ConfigError: The lock does not have the table of the model.
     """
-    tables = {_plain(table.name): table for table in chosen_tables(session, model, nodes, lambda _: True)}
+    tables = {plain_name(table.name): table for table in chosen_tables(session, model, nodes, lambda _: True)}
     if model is not None:
         (table,) = tables.values()
         found = check_table(table, lock)
-        return found, len(lock.tables[_plain(table.name)].conditions)
+        return found, len(lock.tables[plain_name(table.name)].conditions)
     found = []
     for name, locked in sorted(lock.tables.items()):
         if name in tables:
@@ -102,7 +103,7 @@ def check_table(table: ZTable, lock: Lock) -> list[Worse]:
     Raises:
         ConfigError: The lock does not have the table.
     """
-    name = _plain(table.name)
+    name = plain_name(table.name)
     if name not in lock.tables:
         raise ConfigError([f"the lock has no table {name}; write it again with zlayout_lock"], LOCK_FILE)
     return list(_worse(table, name, lock.tables[name], lock.tolerance))
@@ -167,10 +168,6 @@ def _conditions(table: ZTable, workload: ProjectWorkload, nodes: Nodes) -> list[
 
 def _tolerance(given: object) -> float:
     return number_between("zlayout_lock: tolerance", given, 0.0, 10.0)
-
-
-def _plain(name: str) -> str:
-    return name.replace("`", "")
 
 
 def lock_report(
