@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
-from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
 from dbt.adapters.zlayout.adapter.reports import write_whole
 from dbt.adapters.zlayout.adapter.reports.locking import (
     TOLERANCE,
@@ -63,7 +62,7 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
     workload = ProjectWorkload(session, nodes, target)
     tables = {}
     for table in chosen_tables(session, model, nodes, lambda _: True):
-        conditions = _conditions(table, workload, nodes)
+        conditions = [each.sql for each in workload.foremost(table, _MOST_CONDITIONS)]
         found = [reads for reads in table.reads(conditions) if reads is not None]
         if found:
             tables[plain_name(table.name)] = _locked(table, found)
@@ -156,14 +155,6 @@ def _locked(table: ZTable, found: Sequence[ConditionReads]) -> LockedTable:
             for each in sorted(found, key=lambda each: each.condition)
         ),
     )
-
-
-def _conditions(table: ZTable, workload: ProjectWorkload, nodes: Nodes) -> list[str]:
-    """Returns the conditions that matter: those of tests first, then the heaviest of the workload."""
-    tested = list(pruning_conditions(table.name, nodes))
-    heaviest = sorted(workload.of(table), key=lambda each: (-each.weight, each.sql))
-    wanted = [*tested, *(each.sql for each in heaviest if each.sql.strip().lower() != "true")]
-    return list(dict.fromkeys(wanted))[: max(_MOST_CONDITIONS, len(tested))]
 
 
 def _tolerance(given: object) -> float:
