@@ -84,6 +84,7 @@ def test_the_documentation_has_statistics(dbt, spark, selection):
     assert stats["files"] == len(table.snapshot().files)
     assert stats["bytes"] == table.snapshot().files.total_bytes
     assert stats["version"] == table.version
+    assert stats["last_changed"] == f"{table.rows_changed_at():%Y-%m-%d %H:%M:%S}+00:00"
     assert stats["last_commit"] == f"{table.history(1)['committed_at'][0].as_py():%Y-%m-%d %H:%M:%S}+00:00"
     assert stats["keys"] == "id, code"
     assert stats["curve"] == "zorder"

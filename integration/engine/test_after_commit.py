@@ -122,7 +122,7 @@ def test_a_conflict_after_the_commit_does_not_run_the_query_again(spark, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(show, "catch_up", in_the_way)
         with pytest.raises(CommittedError, match="^version 1 is committed, but .*somebody was first"):
-            until_committed(lambda: table.append(ten_rows(spark, 10)), print)
+            until_committed(lambda: table.append(ten_rows(spark, 10)), print, lambda: None)
     table.append(ten_rows(spark, 20))
     assert spark.table("z.after_conflict").count() == 30
 

@@ -24,9 +24,9 @@ from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, warn
 from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_relation
-from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization, warn
+from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization
 from dbt.adapters.zlayout.adapter.materialize.model_write import (
     contract_is_enforced,
     model_warnings,
@@ -39,7 +39,6 @@ from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_
 from dbt.adapters.zlayout.adapter.operations import (
     advising,
     catalog_metadata,
-    changes,
     diagnostics,
     indexes,
     layout_reports,
@@ -47,6 +46,7 @@ from dbt.adapters.zlayout.adapter.operations import (
     maintenance,
     publishing,
     time_travel,
+    why_run,
 )
 from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import target_folder
@@ -56,7 +56,7 @@ from dbt.adapters.zlayout.adapter.relation import ZlayoutColumn, ZlayoutRelation
 from dbt.adapters.zlayout.adapter.reports.linting import lint_report
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
-from dbt.adapters.zlayout.adapter.session.launch import session_report
+from dbt.adapters.zlayout.adapter.session.launch import session_lines
 from dbt.adapters.zlayout.config.settings import StrategyName
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -131,7 +131,7 @@ class ZlayoutAdapter(SparkAdapter):
         """Runs a statement for ``dbt debug``, then prints the session's versions, folders and capabilities."""
         super().debug_query()
         with as_dbt_errors():
-            for line in session_report(self.session(), self.config.credentials.location_root):
+            for line in session_lines(self.session(), self.config.credentials.location_root):
                 fire_event(PrintEvent(msg=f"  {line}"))
 
     def _build_spark_relation_list(self, row_list: Any, relation_info_func: Callable[..., Any]) -> list[BaseRelation]:
@@ -310,13 +310,13 @@ class ZlayoutAdapter(SparkAdapter):
         adds: bool,
     ) -> ZlayoutRelation | str:
         """Returns the changes of a table since the last run of a model, as a temporary view. See `zlayout_changes`."""
-        return changes_relation(self.session(), relation, this, model, unique_key, adds, warn)
+        return changes_relation(self.session(), relation, this, model, unique_key, adds)
 
     @available.parse_none
     @as_dbt_errors()
     def why_run_report(self, model: str | None, nodes: Nodes, as_json: bool) -> str:
         """Returns the text that zlayout_why_run prints: what would make one model run, or each model of the project."""
-        return changes.why_run_report(self.session(), model, nodes, self.schema_root, as_json)
+        return why_run.why_run_report(self.session(), model, nodes, self.schema_root, as_json)
 
     @available.parse_none
     @as_dbt_errors()
@@ -328,11 +328,9 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def write_increment(
-        self, relation: ZlayoutRelation, code: str, model: dict[str, Any], may_skip: bool = False
-    ) -> ZlayoutAdapterResponse:
+    def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
         """Runs a model's code once and writes its rows by the model's strategy, unless the run may be skipped."""
-        return self._materialization(relation, model).write_increment(code, may_skip)
+        return self._materialization(relation, model).write_increment(code)
 
     @available.parse_none
     @as_dbt_errors()
@@ -488,13 +486,13 @@ class ZlayoutAdapter(SparkAdapter):
     def advise_report(
         self, model: str | None, nodes: Nodes, predicates: object, min_gain: object, as_json: bool
     ) -> str:
-        """The text that the run-operation zlayout_advise prints."""
+        """Returns the text that the run-operation zlayout_advise prints."""
         return advising.advise_report(self.session(), model, nodes, self._target, predicates, min_gain, as_json)
 
     @available.parse_none
     @as_dbt_errors()
     def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool) -> str:
-        """The text that the run-operation zlayout_lint prints; fails after it if ``fail`` and there is a finding."""
+        """Returns the text that zlayout_lint prints. Raises it as an error if there is a finding and ``fail``."""
         findings = linting.lint_findings(self.session(), model, nodes, self._target)
         text = lint_report(findings, kind)
         if fail and findings:
@@ -506,17 +504,10 @@ class ZlayoutAdapter(SparkAdapter):
     def lock_report(
         self, model: str | None, nodes: Nodes, check: bool, path: str | None, tolerance: object, as_json: bool
     ) -> str:
-        """The text that the run-operation zlayout_lock prints; fails with it if a check does not pass."""
-        file = Path(str(self.config.project_root)) / (path or LOCK_FILE)
+        """Returns the text that zlayout_lock prints. Raises it as an error if a check does not pass."""
+        file, target = self._lock_file(path), self._target
         text, passes = lock_report(
-            self.session(),
-            model,
-            nodes,
-            self._target,
-            file,
-            check=check,
-            tolerance=tolerance,
-            as_json=as_json,
+            self.session(), model, nodes, target, file, check=check, tolerance=tolerance, as_json=as_json
         )
         if not passes:
             raise CompilationError(text)
@@ -525,11 +516,11 @@ class ZlayoutAdapter(SparkAdapter):
     @available.parse_list
     @as_dbt_errors()
     def lock_problems(self, relation: ZlayoutRelation | str, path: str | None) -> Rows:
-        """The rows of the test zlayout_reads_as_locked: a row for each condition that reads more than locked."""
-        lock = read_lock(Path(str(self.config.project_root)) / (path or LOCK_FILE))
+        """Returns the rows of the test zlayout_reads_as_locked: one for each condition that reads more than locked."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_reads_as_locked"))
         names = ("table", "condition", "sentence", "cause")
-        return [{name: each.to_dict()[name] for name in names} for each in check_table(table, lock)]
+        found = check_table(table, read_lock(self._lock_file(path)))
+        return [{name: each.to_dict()[name] for name in names} for each in found]
 
     @available.parse_none
     @as_dbt_errors()
@@ -665,6 +656,9 @@ class ZlayoutAdapter(SparkAdapter):
             " or the storage keeps them"
         )
         raise ConfigError([f"grants: this Spark cannot grant ({problem}); {advice}"], subject_of(model))
+
+    def _lock_file(self, path: str | None) -> Path:
+        return Path(str(self.config.project_root)) / (path or LOCK_FILE)
 
     def _materialization(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materialization:
         return Materialization(self.session(), relation, model, self.schema_root(relation.schema), self._query)

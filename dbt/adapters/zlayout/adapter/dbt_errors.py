@@ -1,4 +1,4 @@
-"""Translates errors of this package and of Spark into dbt's errors, short enough for a terminal."""
+"""Errors and warnings as dbt has them: errors of this package and of Spark, short enough for a terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.events.types import AdapterEventWarning
+from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import CompilationError, DbtBaseException, DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.zlayout.errors import ConfigError, ZlayoutError
@@ -37,6 +39,11 @@ def as_dbt_errors() -> Iterator[None]:
         if not _is_from_spark(error):
             raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
         raise DbtDatabaseError(short_message(error, innermost=True)) from error
+
+
+def warn(sentence: str) -> None:
+    """Warns as dbt does. With --warn-error it raises, so it must come before the commit."""
+    warn_or_error(AdapterEventWarning(name="Zlayout", base_msg=sentence, args=[]))
 
 
 def one_line(error: BaseException) -> str:

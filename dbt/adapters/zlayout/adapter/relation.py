@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -89,6 +90,21 @@ def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
     if relation.lstrip().startswith("("):
         raise CompilationError(f"{test} checks a whole table; remove its `where` (or `limit`)")
     return relation
+
+
+def view_name(macro: str, table: str, identity: str, *words: str) -> str:
+    """Returns the name of the temporary view that a macro makes of a table. It is the same from run to run.
+
+    Args:
+        identity: What tells views with the same words apart.
+        words: Further parts of the name.
+
+    >>> view_name("zlayout_at", "`shop`.`orders`", "in /lake", "v3")
+    'zlayout_at_shop_orders_v3_5a6f15e4'
+    """
+    digest = hashlib.blake2b(identity.encode(), digest_size=4).hexdigest()
+    word = re.sub(r"\W+", "_", table, flags=re.ASCII).strip("_").lower()
+    return "_".join([macro, word, *words, digest])
 
 
 def as_dbt_relations(relations: Sequence[Any]) -> list[BaseRelation]:

@@ -94,6 +94,16 @@ class IncrementalConfig(MergeRules):
     event_time: str | None = None
 
     @property
+    def is_by_key(self) -> bool:
+        """Whether rows are found by the key, if there is one."""
+        return self.strategy in ("merge", "delete+insert")
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether a run adds its rows and changes no others, even if the table has them already."""
+        return self.strategy == "append" or (self.is_by_key and not self.unique_key)
+
+    @property
     def runs_beside_others(self) -> bool:
         """Whether several runs can usually write at once: they only add rows, or each replaces its own span of time."""
         return self.strategy in ("append", "microbatch")

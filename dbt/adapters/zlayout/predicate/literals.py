@@ -49,13 +49,18 @@ def backquoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def plain_name(name: str) -> str:
+    """Returns the name of a table without backquotes."""
+    return name.replace("`", "")
+
+
 def folded_name(name: str) -> str:
     """Returns the name of a table for comparisons: without backquotes, in lower case.
 
     >>> folded_name("`Shop`.Orders")
     'shop.orders'
     """
-    return name.replace("`", "").lower()
+    return plain_name(name).lower()
 
 
 def type_name(kind: pa.DataType) -> str:

@@ -36,6 +36,7 @@ _SCHEDULE_OR_EXECUTE = "schedule: makes a new plan, but execute and plan run exi
 def cluster(  # noqa: PLR0913 - the keywords of ``ZTable.cluster``
     spark: SparkSession,
     name: TableRef,
+    opened: TableSnapshot,
     *,
     where: str | None,
     max_bytes: int | str | None,
@@ -49,8 +50,11 @@ def cluster(  # noqa: PLR0913 - the keywords of ``ZTable.cluster``
     plan: str | None,
     progress: Callable[[str], None] | None,
     settings: Mapping[str, Any],
-) -> ClusterSummary:
+) -> tuple[TableSnapshot, ClusterSummary]:
     """Clusters a table, or plans or schedules it. See ``ZTable.cluster``.
+
+    Returns:
+        The table, at its newest version if files were to be rewritten, and what was done.
 
     Raises:
         ConfigError: A setting is wrong. The message names every wrong one of a kind.
@@ -83,13 +87,15 @@ def cluster(  # noqa: PLR0913 - the keywords of ``ZTable.cluster``
         raise ConfigError(problems, str(name))
     work = Clustering(spark, name, config, where, progress, arranged)
     if schedule:
-        return ClusterSummary.of_dry_run(work.schedule())
-    if execute:
-        return work.execute(plan)
+        return opened, ClusterSummary.of_dry_run(work.schedule())
     folders = None if partition_by is None else other_folders(spark, name, partition_by)
-    if folders is not None:
-        return _repartition(work, folders, max_bytes, dry_run)
-    return ClusterSummary.of_dry_run(work.plan()) if dry_run else work.run()
+    if execute:
+        done = work.execute(plan)
+    elif folders is not None:
+        done = _repartition(work, folders, max_bytes, dry_run)
+    else:
+        done = ClusterSummary.of_dry_run(work.plan()) if dry_run else work.run()
+    return (opened if dry_run else newest_managed(spark, name)), done
 
 
 def _repartition(work: Clustering, folders: tuple[str, ...], max_bytes: object, dry_run: bool) -> ClusterSummary:
@@ -110,6 +116,7 @@ def _repartition(work: Clustering, folders: tuple[str, ...], max_bytes: object, 
 def compact(  # noqa: PLR0913 - the keywords of ``ZTable.compact``
     spark: SparkSession,
     name: TableRef,
+    opened: TableSnapshot,
     *,
     schedule: bool,
     execute: bool,
@@ -120,8 +127,11 @@ def compact(  # noqa: PLR0913 - the keywords of ``ZTable.compact``
     logs_only: bool,
     progress: Callable[[str], None] | None,
     deprecated: Mapping[str, bool],
-) -> CompactionSummary:
+) -> tuple[TableSnapshot, CompactionSummary]:
     """Compacts a table, or schedules it. See ``ZTable.compact``.
+
+    Returns:
+        The table, at its newest version if logs were to be merged, and what was done.
 
     Raises:
         ConfigError: A setting is wrong. The message names every wrong one.
@@ -134,18 +144,23 @@ def compact(  # noqa: PLR0913 - the keywords of ``ZTable.compact``
     schedule, execute = schedule or "schedule" in switches, execute or "execute" in switches
     if schedule and (execute or plan is not None):
         problems.append(_SCHEDULE_OR_EXECUTE)
+    condition = _compaction_condition(where, problems)
     if problems:
         raise ConfigError(problems, str(name))
-    work = Compaction(spark, name, chosen, size, _compaction_condition(where), logs_only, progress)
+    work = Compaction(spark, name, chosen, size, condition, logs_only, progress)
     if schedule:
-        return work.schedule()
-    return work.execute(plan) if execute or plan is not None else work.run()
+        return opened, work.schedule()
+    done = work.execute(plan) if execute or plan is not None else work.run()
+    return newest_managed(spark, name), done
 
 
-def _compaction_condition(where: str | Mapping[str, object] | None) -> str | None:
+def _compaction_condition(where: object, problems: list[str]) -> str | None:
     """Returns the condition of a compaction as SQL, also for its deprecated form: partition values by column."""
     if where is None or isinstance(where, str):
         return where
+    if not isinstance(where, Mapping):
+        problems.append(f"where: {where!r} is not a condition; write one, such as \"day = '2024-01-01'\"")
+        return None
     warnings.warn("where: write a condition, such as \"day = '2024-01-01'\"", DeprecationWarning, stacklevel=4)
     terms = [
         f"{backquoted(name)} is null" if value is None else f"{backquoted(name)} = {string_literal(str(value))}"

@@ -231,7 +231,7 @@ def measure_keys(opened: TableSnapshot, subject: str) -> ClusteringMeasures | No
 def measured_columns(
     opened: TableSnapshot, columns: Sequence[str] | str | None, subject: str
 ) -> dict[ColumnPath, pa.DataType]:
-    """Returns the columns that `measure_table` measures, and their types. Arguments and errors are those of it."""
+    """Returns the columns that `measure_table` measures, and their types. Arguments and errors are the same."""
     snapshot = opened.snapshot
     data_json, partition_json = split_partition_columns(snapshot.schema_json, snapshot.partition_by)
     layout = TableLayout(config_of(snapshot), data_json, partition_json)

@@ -915,9 +915,10 @@ class ZTable:
             ConflictError: Another writer committed first. The plan stays pending.
             WriteError: Rows could not be read or written. The table is unchanged, and the plan stays pending.
         """
-        done = compact(
+        self._opened, done = compact(
             self._spark,
             self._table,
+            self._opened,
             schedule=schedule,
             execute=execute,
             plan=plan,
@@ -928,8 +929,6 @@ class ZTable:
             progress=progress,
             deprecated=deprecated,
         )
-        if not (schedule or deprecated.get("schedule_only")):
-            self._reopen()
         return done
 
     def cluster(  # noqa: PLR0913 - users give them by name
@@ -983,9 +982,10 @@ class ZTable:
             UnsupportedError: The table is only indexed.
             WriteError: No group could be read or written. The table is unchanged.
         """
-        done = cluster(
+        self._opened, done = cluster(
             self._spark,
             self._table,
+            self._opened,
             where=where,
             max_bytes=max_bytes,
             rewrite_all=rewrite_all,
@@ -999,8 +999,6 @@ class ZTable:
             progress=progress,
             settings=settings,
         )
-        if not (dry_run or schedule):
-            self._reopen()
         return done
 
     def schedule_clustering(
@@ -1195,9 +1193,6 @@ class ZTable:
     def _committed(self, outcome: tuple[TableSnapshot, CommitSummary]) -> CommitSummary:
         self._opened, self.last_commit = outcome
         return self.last_commit
-
-    def _reopen(self) -> None:
-        self._opened = newest_managed(self._spark, self._table)
 
 
 def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:

@@ -159,26 +159,30 @@ def test_table_properties_become_text() -> None:
     assert read_model(node(tblproperties={"team": "x", "tier": 1}), None).properties == {"team": "x", "tier": "1"}
 
 
-def test_comments_are_keyed_as_the_query_spells_columns_and_missing_columns_are_a_warning() -> None:
+def test_comments_are_keyed_as_the_query_spells_columns_and_missing_columns_are_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     warned: list[str] = []
+    monkeypatch.setattr(model_write, "warn", warned.append)
     wanted = ModelWrite(column_comments={"A": "one", "b": "two", "gone": "x"})
-    found = model_write._in_case_of(["a", "B"], wanted, "s.t", warned.append)
+    found = model_write._in_case_of(["a", "B"], wanted, "s.t")
     assert found == {"a": "one", "B": "two"}
     (told,) = warned
     assert told.startswith("In relation s.t: ")
     assert told.endswith("not present in the database: gone")
 
 
-def test_a_quoted_column_does_not_match_another_case() -> None:
+def test_a_quoted_column_does_not_match_another_case(monkeypatch: pytest.MonkeyPatch) -> None:
     warned: list[str] = []
+    monkeypatch.setattr(model_write, "warn", warned.append)
     wanted = ModelWrite(column_comments={"A": "one"}, exact_names=frozenset({"A"}))
-    assert model_write._in_case_of(["a"], wanted, "s.t", warned.append) == {}
+    assert model_write._in_case_of(["a"], wanted, "s.t") == {}
     assert len(warned) == 1
 
 
 def test_an_exact_match_of_a_column_name_comes_before_another_case() -> None:
     wanted = ModelWrite(column_comments={"A": "one"})
-    assert model_write._in_case_of(["a", "A"], wanted, "s.t", print) == {"A": "one"}
+    assert model_write._in_case_of(["a", "A"], wanted, "s.t") == {"A": "one"}
 
 
 @pytest.fixture
@@ -207,7 +211,7 @@ def test_settings_and_extras_reach_the_table(replaced: list[Replacement]) -> Non
     config = TableConfig(clustering=ClusteringConfig((("a",),)))
     wanted = ModelWrite("text", {"A": "one"}, {"team": "x"}, ("a",), table_config=config)
     frame: Any = Frame()
-    done: Any = model_write.write_model("`s`.`t`", frame, wanted, warn=print, progress=print)
+    done: Any = model_write.write_model("`s`.`t`", frame, wanted, progress=print)
     assert done == "the commit"
     name: Any = "`s`.`t`"
     description = Description("text", {"team": "x"})
@@ -223,7 +227,7 @@ def test_a_first_run_passes_the_condition_and_key_of_a_change_feed(replaced: lis
     config = {"materialized": "incremental", "incremental_strategy": "merge", "unique_key": ["a", "`b.c`"]}
     wanted = read_model(node(**config, deleted_when="op = 'D'"), None)
     frame: Any = Frame()
-    model_write.write_model("s.t", frame, wanted, warn=print, progress=print)
+    model_write.write_model("s.t", frame, wanted, progress=print)
     assert replaced[0].feed == ChangeFeed("op = 'D'", ("a", "b.c"), ("A", "b"))
 
 

@@ -11,9 +11,9 @@ import pytest
 from dbt.adapters.zlayout.adapter.session.launch import (
     derby_folder,
     feature_version,
+    in_use_text_of,
     require_free,
     require_java,
-    taken_database,
 )
 from dbt.adapters.zlayout.errors import UnsupportedError
 
@@ -109,5 +109,5 @@ def test_the_error_for_a_database_in_use_says_what_to_do(tmp_path: Path) -> None
 
 def test_derbys_own_error_becomes_the_same_sentence() -> None:
     said = "ERROR XSDB6: Another instance of Derby may have already booted the database /w/metastore_db."
-    assert (taken_database(said) or "").startswith("the metastore /w/metastore_db is open in another process")
-    assert taken_database("ERROR XJ040: Failed to start database") is None
+    assert (in_use_text_of(said) or "").startswith("the metastore /w/metastore_db is open in another process")
+    assert in_use_text_of("ERROR XJ040: Failed to start database") is None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +10,9 @@ from dbt.adapters.contracts.relation import Path
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.zlayout.adapter.dbt_errors import warn
 from dbt.adapters.zlayout.adapter.materialize.model_write import keeps_rows, read_model
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, view_name
 from dbt.adapters.zlayout.config.column_names import parse_no_expressions
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
 from dbt.adapters.zlayout.errors import (
@@ -45,7 +44,7 @@ class ChangesRead:
 
     Attributes:
         source: The table and the version up to which it reads.
-        taken: The positions before and after; None if a run is not to move them.
+        taken: The positions before and after; None if the run must not move them.
         lost: Why all rows are given to a model that already has rows, or None.
     """
 
@@ -66,9 +65,10 @@ def changes_relation(
     model: Mapping[str, Any],
     unique_key: Sequence[str] | str | None,
     adds: bool,
-    warn: Callable[[str], None],
 ) -> ZlayoutRelation | str:
     """Returns the changes of a table since a model's last run, as a temporary view.
+
+    Warns if all rows are given to a model that has rows.
 
     Args:
         this: The table of the model.
@@ -76,7 +76,6 @@ def changes_relation(
         unique_key: The columns that identify a row of the table. None for those that the model merges by, or else those
             of a merge-on-read table.
         adds: Whether the run adds to the rows of the model's table.
-        warn: Receives a line if all rows are given to a model that has rows.
 
     Raises:
         CompilationError: The node keeps no rows from run to run.
@@ -87,7 +86,9 @@ def changes_relation(
             f"{MACRO}: {relation!r} is no relation; write {MACRO}(ref('…')) or {MACRO}(source('…', '…'))"
         )
     if model.get("resource_type") == "unit_test":
-        return _of_unit_test(relation, adds)
+        # Rows that are given to a test of an incremental run say themselves what happened to them.
+        change = "" if adds else ", 'insert' as _zl_change"
+        return f"(select *{change} from {relation.render()})"
     tracked = _keeps_position(model)
     if relation.is_cte:
         raise CompilationError(f"{MACRO}: {relation} is an ephemeral model, which has no versions; make it a table")
@@ -111,7 +112,7 @@ def changes_relation(
         unpaired = due and since is not None and how.strategy == "merge" and not keys and unique_key is None
         _LOG.info(f"{this}: {given}{told if unpaired else ''}")
     whole = relation.limit is None and relation.event_time_filter is None
-    name = _view_name(table, this, model, keys)
+    name = view_name(MACRO, table.name, f"{table.name} {table.location} {this} {model.get('unique_id')} {keys}")
     frame.createOrReplaceTempView(name)
     _READ[name] = ChangesRead(
         TableRead(table.name, table.location, until.version),
@@ -122,15 +123,10 @@ def changes_relation(
 
 
 def changes_read_by(frame: DataFrame) -> dict[str, ChangesRead]:
-    """Returns what of `changes_relation` an analyzed query reads, by the names of the views."""
+    """Returns the views of `changes_relation` that an analyzed query reads, by their names."""
     if not _READ:
         return {}
     return {name: _READ[name] for name in temporary_views(frame) if name in _READ}
-
-
-def sources_of(read: Mapping[str, ChangesRead]) -> dict[str, TableRead]:
-    """Returns what the views read, by their names."""
-    return {name: each.source for name, each in read.items()}
 
 
 def taken_by(read: Mapping[str, ChangesRead]) -> tuple[ChangesTaken, ...]:
@@ -150,14 +146,13 @@ def taken_by(read: Mapping[str, ChangesRead]) -> tuple[ChangesTaken, ...]:
 
 
 def check_no_row_twice(read: Mapping[str, ChangesRead], table: ZTable, how: IncrementalConfig) -> None:
-    """Checks that a model that only adds rows is not given rows again that it has.
+    """Checks that a model that only adds rows gets none that it already has.
 
     Raises:
-        ConfigError: It is.
+        ConfigError: It would get some a second time.
     """
-    adds_only = how.strategy == "append" or (how.strategy in ("merge", "delete+insert") and not how.unique_key)
     lost = [each for each in read.values() if each.lost is not None]
-    if adds_only and lost and row_count(table.snapshot()):
+    if how.only_adds and lost and row_count(table.snapshot()):
         raise ConfigError(
             [
                 f"{MACRO}: all rows of {each.source.name} would be added again, because {each.lost}; run the model "
@@ -178,35 +173,31 @@ def _keeps_position(model: Mapping[str, Any]) -> bool:
     if kind not in ("model", "snapshot"):
         return False
     materialized, strategy = config.get("materialized"), config.get("incremental_strategy")
-    what = f"materialized={materialized!r}" if kind == "model" else "a snapshot"
-    keeps = keeps_rows(config)
-    file_format = config.get("file_format")
-    if keeps and (file_format or "parquet").lower() != "parquet":
-        keeps, what = False, f"file_format={file_format!r}"
-    if keeps and strategy == "microbatch":
-        keeps, what = False, "incremental_strategy='microbatch', which takes rows by their time,"
-    if not keeps:
-        raise CompilationError(
-            f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows from run to run, and with them how "
-            f"far it got: {_KEEPS_ROWS}; {what} does not"
-        )
-    return True
-
-
-def _of_unit_test(relation: ZlayoutRelation, adds: bool) -> str:
-    # Rows that are given to a test of an incremental run say themselves what happened to them.
-    change = "" if adds else ", 'insert' as _zl_change"
-    return f"(select *{change} from {relation.render()})"
+    file_format = config.get("file_format") or "parquet"
+    if kind == "snapshot":
+        what = "a snapshot"
+    elif not keeps_rows(config):
+        what = f"materialized={materialized!r}"
+    elif file_format.lower() != "parquet":
+        what = f"file_format={file_format!r}"
+    elif strategy == "microbatch":
+        what = "incremental_strategy='microbatch', which takes rows by their time,"
+    else:
+        return True
+    raise CompilationError(
+        f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows from run to run, and with them how far "
+        f"it got: {_KEEPS_ROWS}; {what} does not"
+    )
 
 
 def _opened(session: SparkSession, relation: ZlayoutRelation) -> ZTable | None:
-    """Opens the table of a relation; None if the catalog has nothing of the name.
+    """Opens the table of a relation; None if the catalog has nothing of that name.
 
     Raises:
         UnsupportedError: It has no versions.
     """
-    name = relation.catalog_name
-    if Catalog(session).find(Catalog(session).name(name)) is None:
+    name, catalog = relation.catalog_name, Catalog(session)
+    if catalog.find(catalog.name(name)) is None:
         return None
     try:
         table = ZTable.for_name(session, name)
@@ -247,7 +238,7 @@ def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: Incrementa
 def _changes(
     table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, due: bool, adds: bool
 ) -> tuple[DataFrame, str, str | None]:
-    """Returns the rows; what they are; and why they are all rows of the table, if the model should have got less."""
+    """Returns the rows, what they are, and why they are all rows of the table where only changes were asked for."""
     name, version = table.name, until.version
     if since is None:
         lost = "no run of the model has taken its changes yet" if adds else None
@@ -260,10 +251,3 @@ def _changes(
         return table.net_changes(since.version, version, unique_key=keys), given, None
     except (VersionNotFoundError, UnsupportedError) as error:
         return table.net_changes(None, version, unique_key=keys), "", str(error)
-
-
-def _view_name(table: ZTable, this: ZlayoutRelation, model: Mapping[str, Any], keys: Sequence[str]) -> str:
-    told = f"{table.name} {table.location} {this} {model.get('unique_id')} {keys}"
-    digest = hashlib.blake2b(told.encode(), digest_size=4).hexdigest()
-    word = re.sub(r"\W+", "_", table.name, flags=re.ASCII).strip("_").lower()
-    return f"{MACRO}_{word}_{digest}"

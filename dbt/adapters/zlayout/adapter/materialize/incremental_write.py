@@ -86,11 +86,11 @@ def write_increment(
         return table.overwrite(rows, "all" if how.partition_overwrite == "static" else None, **common)
     if how.strategy == "microbatch":
         return table.replace_where(rows, batch_predicate(str(how.event_time), batch), **common)
-    if how.strategy == "append" or not how.unique_key:
+    if how.only_adds:
         return table.append(rows, **common)
     if how.strategy == "delete+insert":
         return table.delete_insert(rows, list(how.unique_key), predicates=how.predicates, **common)
-    return table.merge(rows, **how.merge_rules, **wanted.feed_settings, **common)
+    return table.merge(rows, **how.merge_rules, stored_columns=wanted.column_names, **common)
 
 
 def kept_settings(wanted: ModelWrite) -> dict[str, Any]:

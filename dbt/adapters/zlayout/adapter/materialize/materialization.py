@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.events.types import AdapterEventWarning
-from dbt_common.events.functions import warn_or_error
 
+from dbt.adapters.zlayout.adapter.dbt_errors import warn
 from dbt.adapters.zlayout.adapter.materialize.changes_read import (
     ChangesRead,
     changes_read_by,
     check_no_row_twice,
-    sources_of,
     taken_by,
 )
 from dbt.adapters.zlayout.adapter.materialize.incremental_write import (
@@ -40,6 +38,7 @@ from dbt.adapters.zlayout.adapter.reports.maintenance import failed_lines
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConflictError, WriteError
+from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, session_zone
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
@@ -88,117 +87,120 @@ class Materialization:
             may_skip: Whether the table may stay as it is if nothing has changed since the last run.
         """
 
-        def replace(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary | ZlayoutAdapterResponse:
+        def replace() -> CommitSummary | ZlayoutAdapterResponse:
             rows = self._rows_of(code)
             read = changes_read_by(rows)
-            origin = self._origin(code, rows, wanted, read)
-            if may_skip and wanted.skip_unchanged and (unchanged := self._unchanged(origin)) is not None:
+            origin = self._origin(code, rows, read)
+            if may_skip and (unchanged := self._unchanged(origin)) is not None:
                 return unchanged
-            if (sentence := key_warning(wanted, rows.columns)) is not None:
-                warn(f"{self.relation}: {sentence}")
+            self._warn(key_warning(self._wanted, rows.columns))
             done = write_model(
                 self.relation.catalog_name,
                 rows,
-                wanted,
-                warn=warn,
-                progress=progress,
+                self._wanted,
+                progress=self._tell,
                 made_from=_stored(origin),
                 changes_taken=taken_by(read),
             )
-            if (sentence := partition_warning(wanted, done.rows, done.files_added)) is not None:
-                _warn_after_commit(f"{self.relation}: {sentence}")
+            if (sentence := partition_warning(self._wanted, done.rows, done.files_added)) is not None:
+                self._warn_after_commit(sentence)
             return done
 
         return self._committed(replace, Operation.OVERWRITE)
 
-    def write_increment(self, code: str, may_skip: bool) -> ZlayoutAdapterResponse:
-        """Runs a model's code once and writes its rows to the table by the model's strategy.
+    def write_increment(self, code: str) -> ZlayoutAdapterResponse:
+        """Runs a model's code once and writes its rows to the table by the model's strategy."""
 
-        Args:
-            code: The model's code, compiled.
-            may_skip: Whether the table may stay as it is if nothing has changed since the last run.
-        """
-
-        def add(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary | ZlayoutAdapterResponse:
-            table = managed_table(self.session, self.relation.catalog_name, wanted, progress)
+        def add() -> CommitSummary | ZlayoutAdapterResponse:
+            table = managed_table(self.session, self.relation.catalog_name, self._wanted, self._tell)
             rows = self._rows_of(code)
             read = changes_read_by(rows)
-            origin = self._origin(code, rows, wanted, read)
-            if may_skip and wanted.skip_unchanged and (unchanged := self._unchanged(origin)) is not None:
+            origin = self._origin(code, rows, read)
+            if (unchanged := self._unchanged(origin)) is not None:
                 return unchanged
-            snapshot, zone = table.snapshot(), session_zone(self.session)
-            if (sentence := zone_warning(snapshot.schema_json, snapshot.partition_by, zone)) is not None:
-                warn(f"{self.relation}: {sentence}")
-            check_no_row_twice(read, table, wanted.incremental)
+            snapshot = table.snapshot()
+            self._warn(zone_warning(snapshot.schema_json, snapshot.partition_by, session_zone(self.session)))
+            check_no_row_twice(read, table, self._wanted.incremental)
             batch = self.model.get("batch")
-            return write_increment(table, rows, wanted, batch, progress, _stored(origin), taken_by(read))
+            return write_increment(table, rows, self._wanted, batch, self._tell, _stored(origin), taken_by(read))
 
-        return self._committed(add, Operation.MERGE, clusters=True)
+        return self._committed(add, Operation.MERGE)
 
     def write_seed(self, rows: DataFrame, keeps_columns: bool) -> ZlayoutAdapterResponse:
         """Replaces the table with the rows of a file, from `seed_frame`."""
 
-        def load(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
+        def load() -> CommitSummary:
             if keeps_columns:
                 check_seed(self.session.table(self.relation.catalog_name), rows, self.model["name"])
-            return write_model(self.relation.catalog_name, rows, wanted, warn=warn, progress=progress)
+            return write_model(self.relation.catalog_name, rows, self._wanted, progress=self._tell)
 
         return self._committed(load, Operation.OVERWRITE)
 
     def write_snapshot(self, changes_sql: str, columns: Mapping[str, str]) -> ZlayoutAdapterResponse:
         """Runs a snapshot's staging query once and writes its changes to the table."""
 
-        def merge(wanted: ModelWrite, progress: Callable[[str], None]) -> CommitSummary:
-            table = managed_table(self.session, self.relation.catalog_name, wanted, progress)
+        def merge() -> CommitSummary:
+            table = managed_table(self.session, self.relation.catalog_name, self._wanted, self._tell)
             rows = rows_to_merge(self.query(changes_sql), columns)
-            return write_changes(
-                table, rows, wanted, columns, self.model["config"].get("dbt_valid_to_current"), progress
-            )
+            valid_to_current = self.model["config"].get("dbt_valid_to_current")
+            return write_changes(table, rows, self._wanted, columns, valid_to_current, self._tell)
 
-        return self._committed(merge, Operation.MERGE, clusters=True)
+        return self._committed(merge, Operation.MERGE)
+
+    @cached_property
+    def _wanted(self) -> ModelWrite:
+        return read_model(self.model, self.schema_root)
+
+    def _tell(self, line: str) -> None:
+        _LOG.info(f"{self.relation}: {line}")
+
+    def _warn(self, sentence: str | None) -> None:
+        if sentence is not None:
+            warn(f"{self.relation}: {sentence}")
+
+    def _warn_after_commit(self, sentence: str) -> None:
+        """Warns after a commit. With --warn-error a warning can raise; the next run would then add the rows again."""
+        try:
+            _LOG.warning(f"{self.relation}: {sentence}")
+        except Exception:  # dbt-core 1.12 also raises for what an adapter logs as a warning
+            self._tell(f"warning: {sentence}")
 
     def _committed(
-        self,
-        write: Callable[[ModelWrite, Callable[[str], None]], CommitSummary | ZlayoutAdapterResponse],
-        operation: Operation,
-        *,
-        clusters: bool = False,
+        self, write: Callable[[], CommitSummary | ZlayoutAdapterResponse], operation: Operation
     ) -> ZlayoutAdapterResponse:
-        def progress(line: str) -> None:
-            _LOG.info(f"{self.relation}: {line}")
+        """Waits for other writers, writes until there is no conflict, and clusters what rows were added to."""
 
         def wait() -> None:
-            wait_for_writers_of(self.session, self.relation.catalog_name, operation, progress)
+            wait_for_writers_of(self.session, self.relation.catalog_name, operation, self._tell)
 
-        wanted = read_model(self.model, self.schema_root)
-        if operation is Operation.OVERWRITE or not wanted.incremental.runs_beside_others:
+        if not self._wanted.incremental.runs_beside_others or operation is Operation.OVERWRITE:
             wait()
-        done = until_committed(lambda: write(wanted, progress), progress, wait)
+        done = until_committed(write, self._tell, wait)
         if isinstance(done, ZlayoutAdapterResponse):
             return done
-        return response_of(done, self._clustered(wanted, progress) if clusters else None)
+        return response_of(done, self._clustered() if operation is Operation.MERGE else None)
 
-    def _clustered(self, wanted: ModelWrite, progress: Callable[[str], None]) -> ClusterSummary | None:
+    def _clustered(self) -> ClusterSummary | None:
         """Clusters after a write if the model asks for it. The rows are committed already, so a failure only warns."""
-        reclustering = wanted.table_config.reclustering
+        reclustering = self._wanted.table_config.reclustering
         if reclustering.mode == "off":
             return None
         try:
             table = ZTable.for_name(self.session, self.relation.catalog_name)
-            done = recluster(table, reclustering, wanted.cluster_settings, progress)
+            done = recluster(table, reclustering, self._wanted.cluster_settings, self._tell)
         except Exception as error:
-            _warn_after_commit(
-                f"{self.relation}: the rows are written, but clustering failed: {short_message(error, innermost=True)}"
-            )
+            why = short_message(error, innermost=True)
+            self._warn_after_commit(f"the rows are written, but clustering failed: {why}")
             return None
         if done is not None and done.groups_failed:
             why = "\n".join(failed_lines(done))
-            problem = f"some groups of files could not be clustered:\n{why}"
-            _warn_after_commit(f"{self.relation}: the rows are written, but {problem}")
+            self._warn_after_commit(f"the rows are written, but some groups of files could not be clustered:\n{why}")
         return done
 
     def _unchanged(self, origin: Origin | None) -> ZlayoutAdapterResponse | None:
-        """Returns the response of a run that has nothing to do; None if the model runs, after a line that says why."""
+        """Returns the response of a run that has nothing to do. None if the model runs, after a line that says why."""
+        if not self._wanted.skip_unchanged:
+            return None
         try:
             found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
             if found is None:
@@ -210,19 +212,20 @@ class Materialization:
         except Exception as error:  # of an earlier version; it does not hinder this run
             found, why = None, [f"it cannot be compared with its last run ({short_message(error)})"]
         if found is None or why:
-            _LOG.info(f"{self.relation}: runs, because {'; '.join(why)}")
+            self._tell(f"runs, because {'; '.join(why)}")
             return None
         version, before = found
         message = f"unchanged since v{version}: {sources_text(before)}"
         return ZlayoutAdapterResponse(_message=message, rows_affected=0, version=version)
 
-    def _origin(self, code: str, rows: DataFrame, wanted: ModelWrite, read: Mapping[str, ChangesRead]) -> Origin | None:
-        """Returns what a model's rows are made from; a later run may be skipped for it. None if it is not known."""
+    def _origin(self, code: str, rows: DataFrame, read: Mapping[str, ChangesRead]) -> Origin | None:
+        """Returns what a model's rows are made from, by which a later run may be skipped. None if it is not known."""
         if self.model["resource_type"] != "model":
             return None
         try:
-            return origin_of(code, rows, self.model, wanted, sources_of(read))
-        except Exception as error:  # without it the next run is not skipped
+            reads = {name: each.source for name, each in read.items()}
+            return origin_of(code, rows, self.model, self._wanted, reads)
+        except Exception as error:  # the next run is then not skipped
             _LOG.debug(f"{self.relation}: what it is made from is not known: {error!r}")
             return None
 
@@ -236,11 +239,6 @@ def _stored(origin: Origin | None) -> Mapping[str, Any] | None:
     return None if origin is None else origin.to_dict()
 
 
-def warn(sentence: str) -> None:
-    """Warns as dbt does. With --warn-error it raises, so it must come before the commit."""
-    warn_or_error(AdapterEventWarning(name="Zlayout", base_msg=sentence, args=[]))
-
-
 def wait_for_writers_of(
     session: SparkSession, name: str, operation: Operation, progress: Callable[[str], None]
 ) -> None:
@@ -251,9 +249,7 @@ def wait_for_writers_of(
         wait_for_writers(Timeline(open_store(entry.location)), operation, progress)
 
 
-def until_committed(
-    run: Callable[[], Done], progress: Callable[[str], None], wait: Callable[[], None] = lambda: None
-) -> Done:
+def until_committed(run: Callable[[], Done], progress: Callable[[str], None], wait: Callable[[], None]) -> Done:
     """Runs a query and its write. Runs both again when a concurrent commit conflicts with them.
 
     Nothing is retried after the commit: a later failure is a `CommittedError`, not a conflict.
@@ -304,14 +300,6 @@ def recluster(
 def _commits_since_clustering(table: ZTable, most: int) -> int:
     operations = table.history(most).column("operation").to_pylist()
     return next((number for number, each in enumerate(operations) if each in _WHOLE), len(operations))
-
-
-def _warn_after_commit(sentence: str) -> None:
-    """Warns after a commit. With --warn-error a warning can raise; the next run would then add the rows again."""
-    try:
-        _LOG.warning(sentence)
-    except Exception:  # dbt-core 1.12 also raises for what an adapter logs as a warning
-        _LOG.info(f"warning: {sentence}")
 
 
 def python_frame(session: SparkSession, code: str, name: str) -> DataFrame:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.zlayout.adapter.dbt_errors import warn
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
@@ -48,7 +49,6 @@ _INCREMENTAL = ("incremental", "zordered_table")
 _OF_FILES = ("zorder", "curve", "partition_by", "table_type", "ordering", "clustering")
 # dbt-spark partitions tables of other formats too.
 _OF_OTHER_FORMATS = ("partition_by",)
-_BY_KEY = ("merge", "delete+insert")
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "UCT", "Zulu", "Z", "+00:00"})
 _MANY_FILES, _FEW_ROWS = 100, 10
 
@@ -83,11 +83,6 @@ class ModelWrite:
     table_config: TableConfig = field(default_factory=TableConfig)
     cluster_settings: Mapping[str, Any] = field(default_factory=dict)
     skip_unchanged: bool = False
-
-    @property
-    def feed_settings(self) -> dict[str, Any]:
-        """The keywords of ``ZTable`` for a change feed, except its condition. Empty for any other model."""
-        return {} if self.incremental.deleted_when is None else {"stored_columns": self.column_names}
 
 
 @dataclass(frozen=True)
@@ -162,25 +157,24 @@ def write_model(
     dataframe: DataFrame,
     wanted: ModelWrite,
     *,
-    warn: Callable[[str], None],
     progress: Callable[[str], None],
     made_from: Mapping[str, Any] | None = None,
     changes_taken: Sequence[ChangesTaken] = (),
 ) -> CommitSummary:
-    """Replaces a table with a model's rows, in a new version.
+    """Replaces a table with a model's rows, in a new version. Warns about documented columns that the query lacks.
 
     Args:
         name: ``schema.identifier``, in backquotes.
         dataframe: The model's query, not run yet.
         wanted: From `read_model`.
-        warn: Receives a sentence about documented columns that the query does not have.
+        progress: Receives a line every few seconds.
         made_from: What the rows were made from, `Origin.to_dict`.
         changes_taken: The tables that the query reads as changes.
     """
     spark, how = dataframe.sparkSession, wanted.incremental
     feed = None if how.deleted_when is None else ChangeFeed(how.deleted_when, how.unique_key, wanted.column_names)
     table = Catalog(spark).name(name)
-    comments = _in_case_of(dataframe.columns, wanted, name, warn)
+    comments = _in_case_of(dataframe.columns, wanted, name)
     with with_chosen_keys(spark, table, dataframe, wanted.table_config, progress) as (rows, config):
         replacement = Replacement(
             name=table,
@@ -257,7 +251,7 @@ def _has_not_null(constraints: Sequence[Mapping[str, Any]] | None) -> bool:
     return any(constraint["type"] == "not_null" for constraint in constraints or ())
 
 
-def _in_case_of(names: Sequence[str], wanted: ModelWrite, table: str, warn: Callable[[str], None]) -> dict[str, str]:
+def _in_case_of(names: Sequence[str], wanted: ModelWrite, table: str) -> dict[str, str]:
     """Returns the comments, keyed by the column names as the query spells them."""
     any_case = {name.lower(): name for name in names}
     found = {
@@ -275,7 +269,7 @@ def _in_case_of(names: Sequence[str], wanted: ModelWrite, table: str, warn: Call
 def model_warnings(wanted: ModelWrite) -> list[str]:
     """Warnings about the settings of a model, before it is written."""
     how = wanted.incremental
-    if how.strategy not in _BY_KEY or how.unique_key:
+    if how.strategy == "append" or not how.only_adds:
         return []
     return [
         (
@@ -319,7 +313,7 @@ def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
     how = wanted.incremental
     known = {name.lower() for name in columns}
     missing = [name for name in how.unique_key if name.strip("`").lower() not in known]
-    if how.strategy not in _BY_KEY or not missing:
+    if not how.is_by_key or not missing:
         return None
     near = difflib.get_close_matches(missing[0].lower(), sorted(known), n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NO_ORIGIN = "something else wrote its rows or columns, or an older release did"
 _MOST_NAMES = 5
-# In the order in which they are reported. Each digest is compared with that of the last commit.
+# The digests that are compared with those of the last commit, in the order of reports.
 _CHANGES = {
     "code": "its SQL has changed",
     "settings": "its settings have changed",
@@ -56,7 +56,7 @@ class Origin:
     inputs: QueryInputs
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the part of it that a later run is compared with; JSON."""
+        """Returns what a later run is compared with, as JSON values."""
         return {
             **{name: getattr(self, name) for name in ("code", "raw_code", "settings", "session")},
             "definitions": self.inputs.definitions,
@@ -81,7 +81,7 @@ class Origin:
 def origin_of(
     sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelWrite, reads: Mapping[str, TableRead]
 ) -> Origin:
-    """Returns what a model's query makes its rows from.
+    """Returns what the rows of a model's query are made from.
 
     Args:
         sql: The compiled query.
@@ -109,7 +109,7 @@ def origin_of(
 def reasons_to_run(
     spark: SparkSession, before: Mapping[str, Any], model: Mapping[str, Any], wanted: ModelWrite
 ) -> list[str]:
-    """Returns what has changed since a model's last run, as far as can be said without compiling the model."""
+    """Returns what has changed since a model's last run, as far as that is known without compiling the model."""
     unknown = before.get("unknown")
     found = [str(each) for each in unknown] if isinstance(unknown, list) else []
     facts = {
@@ -161,7 +161,7 @@ def _source_differences(sources: Mapping[str, TableInput | FilesInput], before: 
 
 
 def _sources(before: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Returns the sources of a stored origin, without what is not of the expected form."""
+    """Returns the sources of a stored origin. Leaves out malformed ones."""
     found = before.get("sources")
     if not isinstance(found, Mapping):
         return {}

@@ -22,7 +22,7 @@ _BINARY_TYPES: Mapping[str, tuple[pa.DataType, Callable[[Any], Any]]] = {
 
 
 def whole_file(rows: Any, config: Mapping[str, Any]) -> Any:
-    """Returns all rows of a seed's file, whose values tell the types. ``dbt seed --empty`` passes no rows.
+    """Reads all rows of a seed's file, from which dbt detects the types. ``dbt seed --empty`` passes no rows.
 
     Args:
         rows: The file as dbt passes it, an agate table.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
-from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries, pruning_conditions
 from dbt.adapters.zlayout.adapter.reports.advising import TableAdvice, advice_report
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN
-from dbt.adapters.zlayout.config.workload import WeightedCondition, merged, parse_workload
+from dbt.adapters.zlayout.config.workload import WeightedCondition, heaviest, merged, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import And, expressions_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MOST_NOTES = 3
+_WHOLE_TABLE = "true"
 _NOTHING = "no query of it is known: run or compile the models that read it, or give predicates"
 
 
@@ -57,8 +58,25 @@ class ProjectWorkload:
         logged = logged_workload(self._scans, table.names)
         return merged([*given, *logged, *self._compiled.get(folded_name(table.name), ())])
 
+    def foremost(self, table: ZTable, most: int) -> tuple[WeightedCondition, ...]:
+        """Returns the conditions on a table that matter most: those of tests, then the heaviest of the workload.
+
+        Each is there once, with the sum of its weights.
+
+        Args:
+            most: The most conditions. Those of tests are never left out.
+        """
+        tests = pruning_conditions(table.name, self._nodes)
+        tested = [WeightedCondition(sql, source=test) for sql, test in tests.items()]
+        queried = merged(
+            WeightedCondition(each.sql, each.weight, each.source)
+            for each in self.of(table)
+            if each.sql.strip().lower() != _WHOLE_TABLE
+        )
+        return merged([*tested, *heaviest(queried, len(queried))])[: max(most, len(tested))]
+
     def join_notes(self, table: ZTable) -> list[str]:
-        """Returns a sentence for each column of a table that queries join with a small side in vain."""
+        """Returns a sentence for each column that queries join with a small side from which Spark skips no files."""
         found: dict[str, tuple[int, str]] = {}
         for query, scans in self.queries:
             for scan in scans:
@@ -74,7 +92,7 @@ class ProjectWorkload:
         for query, scans in self.queries:
             for scan in scans:
                 joined = tuple(each.column for each in scan.joins if each.by_partition)
-                sql = condition_text(scan.pruning) or "true"
+                sql = condition_text(scan.pruning) or _WHOLE_TABLE
                 helpful = expressions_of(scan.predicate)
                 condition = WeightedCondition(sql, query.weight, query.name, joined, helpful)
                 found.setdefault(folded_name(scan.table), []).append(condition)
@@ -137,7 +155,7 @@ def advise_report(
     Raises:
         ConfigError: An argument is wrong, or a condition does not fit the table.
     """
-    gain = MIN_GAIN if min_gain is None else number_between(min_gain, 0.0, 1.0, "zlayout_advise: min_gain")
+    gain = MIN_GAIN if min_gain is None else number_between("zlayout_advise: min_gain", min_gain, 0.0, 1.0)
     tables = chosen_tables(session, model, nodes, lambda _: True)
     if predicates:
         if len(tables) != 1:

@@ -90,16 +90,16 @@ def _figures(table: ZTable) -> Mapping[str, Any]:
         "bytes": snapshot.files.total_bytes,
         "files": len(snapshot.files),
         "version": snapshot.version,
-        "last_changed": _readable(table, "time of its last change", _last_changed),
+        "last_changed": _if_readable(table, "time of its last change", _last_changed),
         "last_commit": _utc(snapshot.committed_ms),
         "keys": ", ".join(keys),
         "curve": snapshot.layout.get("curve") if keys else None,
-        "depth": _readable(table, "overlap depth", _depth) if keys else None,
+        "depth": _if_readable(table, "overlap depth", _depth) if keys else None,
         "log_records": log_files(snapshot.files).total_rows if table.merges_on_read else None,
     }
 
 
-def _readable(table: ZTable, what: str, read: Callable[[ZTable], Any]) -> Any:
+def _if_readable(table: ZTable, what: str, read: Callable[[ZTable], Any]) -> Any:
     try:
         return read(table)
     except ZlayoutError as error:

@@ -23,26 +23,24 @@ if TYPE_CHECKING:
 
 _LOG = AdapterLogger("Zlayout")
 Columns = Sequence[str] | str | None
-Problem = dict[str, Any]
+Row = dict[str, Any]
 _USAGE = "zlayout_explain needs {sql: '…'} or {model: …, predicate: '…'}"
 
 
-def depth_problems(
-    session: SparkSession, relation: ZlayoutRelation | str, most: object, columns: Columns
-) -> list[Problem]:
+def depth_problems(session: SparkSession, relation: ZlayoutRelation | str, most: object, columns: Columns) -> list[Row]:
     """Returns the rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, else none."""
-    limit = number_between(most, 1.0, None, "zlayout_depth_at_most: max")
+    limit = number_between("zlayout_depth_at_most: max", most, 1.0)
     table = opened_table(session, whole_table(relation, "zlayout_depth_at_most"))
-    return _problem_rows(table, diagnostics.depth_problem(table.clustering_information(columns), limit))
+    return _failure_rows(table, diagnostics.depth_problem(table.clustering_information(columns), limit))
 
 
 def pruning_problems(
     session: SparkSession, relation: ZlayoutRelation | str, predicate: str, percent: object
-) -> list[Problem]:
+) -> list[Row]:
     """Returns the rows of the test zlayout_prunes_at_least: one if a condition skips too few files, else none."""
-    least = number_between(percent, 0.0, 100.0, "zlayout_prunes_at_least: percent")
+    least = number_between("zlayout_prunes_at_least: percent", percent, 0.0, 100.0)
     table = opened_table(session, whole_table(relation, "zlayout_prunes_at_least"))
-    return _problem_rows(table, diagnostics.pruning_problem(table.explain(predicate), predicate, least))
+    return _failure_rows(table, diagnostics.pruning_problem(table.explain(predicate), predicate, least))
 
 
 def explain_report(
@@ -90,9 +88,9 @@ def _layout(table: ZTable, columns: Columns) -> ClusteringInformation | None:
         return None  # no column of the table has statistics
 
 
-def _problem_rows(table: ZTable, problem: Problem | None) -> list[Problem]:
-    """Returns the rows of a test: its problem, which is also logged, or none."""
-    if problem is None:
+def _failure_rows(table: ZTable, row: Row | None) -> list[Row]:
+    """Returns the rows of a test: the one that describes its failure, which is also logged, or none."""
+    if row is None:
         return []
-    _LOG.info(diagnostics.problem_line(table.name, problem))
-    return [problem]
+    _LOG.info(diagnostics.problem_line(table.name, row))
+    return [row]

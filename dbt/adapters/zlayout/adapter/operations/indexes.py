@@ -66,10 +66,7 @@ def refresh_report(
     as_json: bool,
 ) -> str:
     """Refreshes one index, or all in the project."""
-    if model is not None:
-        names = [table_of(model, nodes)]
-    else:
-        names = [table.name for table in _indexed(session, nodes, sources)]
+    names = [table.name for table in _indexed(session, nodes, sources)] if model is None else [table_of(model, nodes)]
     done = dict(_refreshed(session, name, take_orphans, drop_missing, config_of_table(name, nodes)) for name in names)
     return indexes.refresh_report(done, as_json=as_json)
 
@@ -102,8 +99,7 @@ def verify_report(
     session: SparkSession, model: str | None, nodes: Nodes, sources: Nodes, data: bool, as_json: bool
 ) -> str:
     """Verifies one index, or all in the project."""
-    one = model is not None
-    tables = [opened_table(session, table_of(str(model), nodes))] if one else _indexed(session, nodes, sources)
+    tables = _indexed(session, nodes, sources) if model is None else [opened_table(session, table_of(model, nodes))]
     return indexes.verify_report(verified(tables, data), as_json=as_json)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of, tables_of
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, table_advice
-from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
 from dbt.adapters.zlayout.adapter.operations.linting import find_conditions
 from dbt.adapters.zlayout.adapter.reports import write_whole
 from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
@@ -21,16 +20,14 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     report_text,
     worst_first,
 )
-from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
-from dbt.adapters.zlayout.predicate.literals import folded_name
+from dbt.adapters.zlayout.predicate.literals import folded_name, plain_name
 from dbt.adapters.zlayout.table.layout_report import TableReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_WHOLE_TABLE = "true"
 _MOST_CONDITIONS, _MOST_FINDINGS = 30, 20
 
 
@@ -81,26 +78,23 @@ def _reports(
 ) -> list[TableReport | Unreadable]:
     names = tables_of(nodes) if models is None else [table_of(model, nodes) for model in models]
     most = most_files(len(names))
-    found = (_report(session, name, nodes, workload, most, models is not None) for name in names)
+    found = (_report(session, name, workload, most, models is not None) for name in names)
     return [each for each in found if each is not None]
 
 
 def _report(
-    session: SparkSession, name: str, nodes: Nodes, workload: ProjectWorkload, most: int, asked: bool
+    session: SparkSession, name: str, workload: ProjectWorkload, most: int, asked: bool
 ) -> TableReport | Unreadable | None:
-    """Returns the report of a table; None for what is no table of this package, unless a user has asked for it."""
+    """Returns the report of a table. None if it is not a table of this package, unless the user named it."""
     try:
         table = opened_table(session, name)
-        tested = [WeightedCondition(sql, source=test) for sql, test in pruning_conditions(name, nodes).items()]
-        queried = sorted(workload.of(table), key=lambda each: -each.weight)
-        more = [each for each in queried if each.sql != _WHOLE_TABLE]
-        return table.layout_report([*tested, *more][:_MOST_CONDITIONS], most_files=most)
+        return table.layout_report(workload.foremost(table, _MOST_CONDITIONS), most_files=most)
     except TableNotFoundError:
         if asked:
             raise
         return None
     except ZlayoutError as error:
-        plain = name.replace("`", "")
+        plain = plain_name(name)
         return Unreadable(plain, unreadable(plain, str(error)))
 
 

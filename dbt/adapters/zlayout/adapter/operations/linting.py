@@ -132,9 +132,9 @@ def rewritten_condition(condition: str) -> str | None:
 
 
 def line_of(raw: str, condition: str) -> int:
-    """Returns the line of a code that shares most words with a condition; 1 if none does.
+    """Returns the number of the line that shares the most words with a condition; 1 if none shares any.
 
-    A text counts where a line has it in a longer one: `LIKE '%x'` is `endswith(…, 'x')` in a plan.
+    A literal also counts as part of a longer one: `LIKE '%x'` is `endswith(…, 'x')` in a plan.
     """
     wanted = {word.lower() for word in _WORD.findall(condition)} - _NOISE
     texts = {word.strip("'") for word in wanted if word.startswith("'")} - {""}

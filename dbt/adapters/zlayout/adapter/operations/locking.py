@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
-from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
 from dbt.adapters.zlayout.adapter.reports import write_whole
 from dbt.adapters.zlayout.adapter.reports.locking import (
     TOLERANCE,
@@ -21,6 +20,7 @@ from dbt.adapters.zlayout.adapter.reports.locking import (
     check_report,
 )
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import plain_name
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.explanation import ConditionReads
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -62,10 +62,10 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
     workload = ProjectWorkload(session, nodes, target)
     tables = {}
     for table in chosen_tables(session, model, nodes, lambda _: True):
-        conditions = _conditions(table, workload, nodes)
+        conditions = [each.sql for each in workload.foremost(table, _MOST_CONDITIONS)]
         found = [reads for reads in table.reads(conditions) if reads is not None]
         if found:
-            tables[_plain(table.name)] = _locked(table, found)
+            tables[plain_name(table.name)] = _locked(table, found)
     return Lock(tables, allowed)
 
 
@@ -81,11 +81,11 @@ def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Node
     Raises:
         ConfigError: The lock does not have the table of the model.
     """
-    tables = {_plain(table.name): table for table in chosen_tables(session, model, nodes, lambda _: True)}
+    tables = {plain_name(table.name): table for table in chosen_tables(session, model, nodes, lambda _: True)}
     if model is not None:
         (table,) = tables.values()
         found = check_table(table, lock)
-        return found, len(lock.tables[_plain(table.name)].conditions)
+        return found, len(lock.tables[plain_name(table.name)].conditions)
     found = []
     for name, locked in sorted(lock.tables.items()):
         if name in tables:
@@ -102,7 +102,7 @@ def check_table(table: ZTable, lock: Lock) -> list[Worse]:
     Raises:
         ConfigError: The lock does not have the table.
     """
-    name = _plain(table.name)
+    name = plain_name(table.name)
     if name not in lock.tables:
         raise ConfigError([f"the lock has no table {name}; write it again with zlayout_lock"], LOCK_FILE)
     return list(_worse(table, name, lock.tables[name], lock.tolerance))
@@ -157,20 +157,8 @@ def _locked(table: ZTable, found: Sequence[ConditionReads]) -> LockedTable:
     )
 
 
-def _conditions(table: ZTable, workload: ProjectWorkload, nodes: Nodes) -> list[str]:
-    """Returns the conditions that matter: those of tests first, then the heaviest of the workload."""
-    tested = list(pruning_conditions(table.name, nodes))
-    heaviest = sorted(workload.of(table), key=lambda each: (-each.weight, each.sql))
-    wanted = [*tested, *(each.sql for each in heaviest if each.sql.strip().lower() != "true")]
-    return list(dict.fromkeys(wanted))[: max(_MOST_CONDITIONS, len(tested))]
-
-
 def _tolerance(given: object) -> float:
-    return number_between(given, 0.0, 10.0, "zlayout_lock: tolerance")
-
-
-def _plain(name: str) -> str:
-    return name.replace("`", "")
+    return number_between("zlayout_lock: tolerance", given, 0.0, 10.0)
 
 
 def lock_report(

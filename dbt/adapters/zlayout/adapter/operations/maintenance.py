@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,11 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import cluster_settings
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table, opened_table
-from dbt.adapters.zlayout.adapter.operations.arguments import LAG_TEST, compact_keywords, lag_limits
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.adapter.reports import maintenance
 from dbt.adapters.zlayout.adapter.reports.diagnostics import problem_line
-from dbt.adapters.zlayout.config.known_keys import settings_among
+from dbt.adapters.zlayout.config.known_keys import settings_among, unknown_settings
+from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean, parse_size
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = AdapterLogger("Zlayout")
-_OF_A_NEW_PLAN = ("max_bytes", "rewrite_all")
+# Settings of a model that would shape a new plan for clustering.
+_OF_A_CLUSTERING = ("max_bytes", "rewrite_all")
+_SWITCHES = ("schedule", "execute", "logs_only")
+_OF_A_COMPACTION = ("strategy", "max_bytes", "where", "logs_only")
+_COMPACT_ARGUMENTS = {"plan", *_SWITCHES, *_OF_A_COMPACTION}
+_LAG_TEST = "zlayout_compaction_lag_at_most"
 
 
 def cluster(
@@ -60,16 +66,72 @@ def compaction_report(
     return maintenance.compaction_report(done, scheduled=keywords["schedule"], as_json=as_json)
 
 
+def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, Any]:
+    """Returns the keywords of ``ZTable.compact`` for the arguments of zlayout_compact.
+
+    Args:
+        given: The arguments by their names in the operation. None means not given.
+        one_table: Whether the operation names a table.
+
+    Raises:
+        ConfigError: An argument is unknown, is not true or false, or does not belong to this call. The message names
+            every such one.
+    """
+    present = {name: value for name, value in given.items() if value is not None}
+    problems = unknown_settings(present, _COMPACT_ARGUMENTS)
+    wanted = {**present, **{name: parse_boolean(name, present.get(name), problems) for name in _SWITCHES}}
+    if "plan" in present:
+        wanted["plan"] = str(present["plan"])  # YAML parses the digits of an instant as a number
+        if not one_table:
+            problems.append("plan: an instant belongs to one table; give its model too")
+    if wanted["execute"] or "plan" in present:
+        problems += [
+            f"{name}: only applies to a new plan, and execute and plan run existing plans; leave it out"
+            for name in _OF_A_COMPACTION
+            if wanted.get(name) not in (None, False)
+        ]
+    if problems:
+        raise ConfigError(problems, "zlayout_compact")
+    return wanted
+
+
 def compaction_problems(
     session: SparkSession, relation: ZlayoutRelation | str, commits: object, log_bytes: object, hours: object
 ) -> list[dict[str, Any]]:
     """Returns the rows of the test zlayout_compaction_lag_at_most: one for each limit that the table's logs exceed."""
     limits = lag_limits(commits, log_bytes, hours)
-    table = opened_table(session, whole_table(relation, LAG_TEST))
+    table = opened_table(session, whole_table(relation, _LAG_TEST))
     found = maintenance.compaction_problems(table.information(), limits, time.time_ns() // 1_000_000)
     for problem in found:
         _LOG.info(problem_line(table.name, problem))
     return found
+
+
+def lag_limits(commits: object = None, log_bytes: object = None, hours: object = None) -> dict[str, float]:
+    """Returns the limits for a table's logs, by measure.
+
+    Args:
+        commits: The most delta commits.
+        log_bytes: The largest size, such as '1gb'.
+        hours: The highest age.
+
+    Raises:
+        ConfigError: No limit is given, or a limit is not a number or size. The message names every wrong one.
+    """
+    problems: list[str] = []
+    limits: dict[str, float] = {}
+    for name, value in (("commits", commits), ("hours", hours)):
+        if value is not None:
+            limits[name] = as_number(value)
+            if not 0 <= limits[name] < math.inf:
+                problems.append(f"{name}: {value!r} is not a number of at least 0")
+    if log_bytes is not None:
+        limits["log_bytes"] = 0 if str(log_bytes) == "0" else parse_size("log_bytes", log_bytes, problems) or 0
+    if not limits:
+        problems.append("a limit is missing: give commits, log_bytes or hours")
+    if problems:
+        raise ConfigError(problems, _LAG_TEST)
+    return limits
 
 
 def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any]) -> ClusterSummary:
@@ -82,7 +144,7 @@ def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any
         settings["plan"] = str(settings["plan"])  # YAML parses the digits of an instant as a number
     if settings.get("execute") or "plan" in settings:
         # The plan already decides what is rewritten, not the model's config.
-        settings = {name: value for name, value in settings.items() if name not in _OF_A_NEW_PLAN or name in given}
+        settings = {name: value for name, value in settings.items() if name not in _OF_A_CLUSTERING or name in given}
     elif (
         not settings.get("schedule")
         and wanted is not None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,8 +10,8 @@ from dbt.adapters.contracts.relation import Path
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, opened_table
-from dbt.adapters.zlayout.adapter.operations.arguments import number_between, past_version, whole_number
-from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
+from dbt.adapters.zlayout.adapter.operations.arguments import number_between, whole_number
+from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, view_name
 from dbt.adapters.zlayout.adapter.reports import history
 
 if TYPE_CHECKING:
@@ -37,12 +35,12 @@ def relation_at(
         VersionNotFoundError: The version does not exist.
     """
     _check_node(model)
-    past = past_version(version, instant, timestamp)
+    past = _past_version(version, instant, timestamp)
     if not past:
         raise CompilationError("zlayout_at needs version, instant or timestamp")
     table = opened_table(session, relation)
     found = table.version_at(**past)
-    name = _view_name(table.name, table.location, found)
+    name = view_name("zlayout_at", table.name, f"{table.name} {table.location}", f"v{found}")
     table.read(version=found).createOrReplaceTempView(name)
     if isinstance(relation, str):
         return ZlayoutRelation.create(identifier=name)
@@ -60,7 +58,7 @@ def rollback_report(
     session: SparkSession, table: str, version: object, instant: object, timestamp: object, as_json: bool
 ) -> str:
     """Rolls a table back."""
-    past = past_version(version, instant, timestamp)
+    past = _past_version(version, instant, timestamp)
     found = opened_table(session, table)
     if not past:
         raise CompilationError("zlayout_rollback needs {model: …, version: …}, or instant or timestamp")
@@ -79,10 +77,25 @@ def clean_report(
 ) -> str:
     """Cleans one table, or all managed tables of the project."""
     versions = None if retain_versions is None else whole_number("retain_versions", retain_versions, least=1)
-    hours = None if retain_hours is None else number_between(retain_hours, 0.0, None, "retain_hours")
+    hours = None if retain_hours is None else number_between("retain_hours", retain_hours, 0.0)
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
     cleaned = {table.name: table.clean(dry_run, retain_versions=versions, retain_hours=hours) for table in tables}
     return history.clean_report(cleaned, dry_run=dry_run, as_json=as_json)
+
+
+def _past_version(version: object, instant: object, timestamp: object) -> dict[str, Any]:
+    """Returns the version that an operation names, as keywords of ``ZTable.read``. Empty if it names none.
+
+    Raises:
+        CompilationError: The version is not a whole number.
+    """
+    # dbt passes variables as text, and YAML parses the digits of an instant as a number.
+    present = {
+        "version": None if version is None else whole_number("version", version, least=0),
+        "instant": None if instant is None else str(instant),
+        "timestamp": timestamp,
+    }
+    return {name: value for name, value in present.items() if value is not None}
 
 
 def _check_node(model: Mapping[str, Any]) -> None:
@@ -93,9 +106,3 @@ def _check_node(model: Mapping[str, Any]) -> None:
             f"{model.get('unique_id')}: zlayout_at returns a temporary view, which a persistent {kept_as} cannot read. "
             "Make this a table, incremental or zordered_table"
         )
-
-
-def _view_name(table: str, location: str, version: int) -> str:
-    digest = hashlib.blake2b(f"{table} {location}".encode(), digest_size=4).hexdigest()
-    word = re.sub(r"\W+", "_", table, flags=re.ASCII).strip("_").lower()
-    return f"zlayout_at_{word}_v{version}_{digest}"

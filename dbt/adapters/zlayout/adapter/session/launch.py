@@ -140,7 +140,7 @@ def _open_catalog(session: SparkSession, log_level: str | None, database: Path |
         context.stop()
         if database is not None:
             require_free(database)
-        if (sentence := taken_database(every_text(error))) is not None:
+        if (sentence := in_use_text_of(every_text(error))) is not None:
             raise UnsupportedError(sentence) from error
         raise
     if log_level is not None:
@@ -223,18 +223,18 @@ def require_free(folder: Path) -> None:
         with (folder / _DERBY_LOCK).open("r+b") as file:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
-        raise UnsupportedError(taken(str(folder))) from error
+        raise UnsupportedError(in_use_text(str(folder))) from error
     except OSError:
         return  # The database is new, or the file system has no locks. Derby will report any problem.
 
 
-def taken_database(text: str) -> str | None:
+def in_use_text_of(text: str) -> str | None:
     """Returns the message if Derby's error says that another process has the database open; otherwise None."""
     match = _TAKEN.search(text)
-    return None if match is None else taken(match["folder"])
+    return None if match is None else in_use_text(match["folder"])
 
 
-def taken(folder: str) -> str:
+def in_use_text(folder: str) -> str:
     """Returns the message for a database that another process has open."""
     return (
         f"the metastore {folder} is open in another process, such as a dbt run, and only one process at a time can open"
@@ -243,7 +243,7 @@ def taken(folder: str) -> str:
     )
 
 
-def session_report(session: SparkSession, location_root: str | None) -> list[str]:
+def session_lines(session: SparkSession, location_root: str | None) -> list[str]:
     """Returns the versions, folders and capabilities of a session, one line each.
 
     Args:

@@ -60,7 +60,7 @@ _UNPREDICTABLE = {
 }
 # Leaves of a plan whose rows are part of the query's text.
 _OF_THE_TEXT = frozenset({"OneRowRelation", "Range", "CTERelationRef", "LocalRelation", "ResolvedInlineTable"})
-# What a plan shows of what no pattern of Spark's tells in each version.
+# What only the text of a plan shows: Spark has no tree pattern for it, or not in every version.
 _UNPREDICTABLE_TEXT = {
     re.compile(r"^\W*Sample\b", re.MULTILINE): "it draws a sample of rows",
     re.compile(r"^\W*ScriptTransformation\b", re.MULTILINE): "it runs a script",
@@ -76,7 +76,7 @@ _NO_ESCAPES = "spark.sql.parser.escapedStringLiterals"
 _TREE_STRING = re.compile(r"\.treeString\(boolean,boolean,int((?:,boolean)*)\)")
 _VIEW = re.compile(r"\bView \(((?:\.?`(?:[^`]|``)+`)+), ")
 _PART_OF_NAME = re.compile(r"`((?:[^`]|``)+)`")
-# Temporary views of this package that say nothing beside the files below them: of an older version, and of records.
+# Temporary views of this package for which the files below them say everything: of an older version, and of records.
 _OF_FILES_BELOW = re.compile(rf"zlayout_at_\w+|{VIEW_PREFIX}[0-9a-f]{{32}}")
 # `ZlayoutFileIndex.toString`. Py4J returns no Python object for a proxy that comes back from the JVM.
 _FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
@@ -202,8 +202,8 @@ def query_inputs(
         frame: The query, analyzed; so each of its tables is fixed at one version.
         reads: What temporary views of this package read, by their names.
         rules: How the rows are merged, if they are.
-        lists_files: Whether to list the files of tables of other tools where that takes long. Without, the inputs of
-            such a query are unknown.
+        lists_files: Whether to list the files of other tools' tables where that takes long. If not, the inputs of such
+            a query are unknown.
     """
     try:
         return _query_inputs(sql, frame, rules or MergeRules(), _Found(reads=reads or {}, lists_files=lists_files))
@@ -388,7 +388,7 @@ def _look_at_view(catalog: Catalog, name: str, found: _Found) -> None:
 
 
 def _definition(entry: Entry) -> object:
-    """Returns what decides the rows of a view, beside the tables below it."""
+    """Returns what decides the rows of a view, apart from the tables below it."""
     # The merging view changes with its table, whose version counts.
     if is_merging_view(entry):
         return None

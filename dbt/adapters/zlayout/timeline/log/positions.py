@@ -38,7 +38,7 @@ class ChangesTaken:
         source: The name of the table, ``schema.table``.
         since: The position from which it takes them; None if there was none.
         until: The position after the write.
-        due: Whether the position has to be stored even if the write adds and removes no rows.
+        due: Whether the position must be stored even if the write changes no rows.
     """
 
     source: str
@@ -48,7 +48,7 @@ class ChangesTaken:
 
 
 def positions_of(properties: Mapping[str, Any]) -> dict[str, Position]:
-    """Returns the positions in other tables by their names. Leaves out what is not of the expected form."""
+    """Returns the positions in other tables by their names. Leaves out malformed ones."""
     found = properties.get(_POSITIONS)
     positions = {}
     for source, each in found.items() if isinstance(found, Mapping) else ():

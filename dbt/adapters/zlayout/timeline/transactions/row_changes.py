@@ -29,10 +29,11 @@ def origin_summary(made_from: Mapping[str, Any] | None) -> dict[str, Any]:
 def last_origin(headers: Iterable[CommitHeader]) -> tuple[CommitHeader, Mapping[str, Any]] | None:
     """Returns the version that a model wrote last, and what it made the rows from.
 
-    The versions come newest first. No more are read than needed.
+    Args:
+        headers: The versions, newest first. No more of them are read than needed.
 
     Returns:
-        None if the rows were changed since by something else, such as a delete.
+        None if something else has changed the rows since, such as a delete.
     """
     for header in headers:
         origin = header.summary.get(_ORIGIN)
@@ -53,7 +54,9 @@ def changes_rows(header: CommitHeader) -> bool:
 def row_change_after(headers: Iterable[CommitHeader], version: int) -> CommitHeader | None:
     """Returns the newest version that changed rows after another version, or None.
 
-    The versions come newest first. None before ``version`` is read.
+    Args:
+        headers: The versions, newest first. None before ``version`` is read.
+        version: The other version.
     """
     return next(filter(changes_rows, takewhile(lambda header: header.version > version, headers)), None)
 
@@ -61,7 +64,9 @@ def row_change_after(headers: Iterable[CommitHeader], version: int) -> CommitHea
 def last_row_change(headers: Iterable[CommitHeader], subject: str) -> CommitHeader:
     """Returns the newest version that changed rows, or the oldest version if none did.
 
-    The versions come newest first. No more are read than needed.
+    Args:
+        headers: The versions, newest first. No more of them are read than needed.
+        subject: The table, for the error.
 
     Raises:
         TableNotFoundError: There is no version.

@@ -13,7 +13,7 @@
   {%- set code = zlayout_code_under_contract() | trim -%}
   {% do write(code) %}
   {%- if adds -%}
-    {%- set response = adapter.write_increment(zlayout_own(existing_relation), code, model, may_skip=true) -%}
+    {%- set response = adapter.write_increment(zlayout_own(existing_relation), code, model) -%}
   {%- else -%}
     {%- set response = zlayout_write(existing_relation, target_relation, code) -%}
   {%- endif -%}

@@ -1,4 +1,4 @@
-"""What would make models run: their code, settings and inputs beside those of their last commits."""
+"""Says what would make models run: compares their code, settings and inputs with those of their last commits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NOT_SET = "skip_unchanged is not set"
+_NOT_SET = "skip_unchanged is not set"
 _WRITTEN = ("table", "incremental", "zordered_table")
 
 
@@ -54,32 +54,28 @@ def _why(
     nodes: Nodes,
     schema_root: Callable[[str | None], str | None],
 ) -> dict[str, Any]:
-    """Returns ``skips`` (whether the setting is on), ``version``, ``reads`` and ``reasons`` of one model."""
-    wanted = None
+    """Returns whether one model skips, the version it wrote last, what it read for that, and why it would run."""
+    found: dict[str, Any] = {"skip_unchanged": False, "version": None, "reads": "", "reasons": []}
     try:
         wanted = read_model(node, schema_root(node["schema"]))
-        skips = wanted.skip_unchanged
-        reasons = [] if skips else [NOT_SET]
+        found["skip_unchanged"] = wanted.skip_unchanged
+        not_set = [] if wanted.skip_unchanged else [_NOT_SET]
         origin = ZTable.for_name(session, table_of(unique_id, nodes)).made_from()
         if origin is None:
-            return _answer(skips, None, "", [*reasons, NO_ORIGIN])
+            return {**found, "reasons": [*not_set, NO_ORIGIN]}
         version, before = origin
-        reasons += reasons_to_run(session, before, node, wanted)
-        return _answer(skips, version, sources_text(before), reasons)
+        reasons = [*not_set, *reasons_to_run(session, before, node, wanted)]
+        return {**found, "version": version, "reads": sources_text(before), "reasons": reasons}
     except TableNotFoundError:
-        return _answer(wanted is not None and wanted.skip_unchanged, None, "", ["it has not been built yet"])
+        why = "it has not been built yet"
     except Exception as error:  # one model must not hide the others
         why = f"it cannot be compared with its last run: {short_message(error)}"
-        return _answer(wanted is not None and wanted.skip_unchanged, None, "", [why])
-
-
-def _answer(skips: bool, version: int | None, reads: str, reasons: list[str]) -> dict[str, Any]:
-    return {"skip_unchanged": skips, "version": version, "reads": reads, "reasons": reasons}
+    return {**found, "reasons": [why]}
 
 
 def _sentence(found: Mapping[str, Any]) -> str:
     compiled = "runs if variables, macros or ephemeral models change its SQL"
     unchanged = f"unchanged since v{found['version']}: {found['reads']} ({compiled})"
-    if found["reasons"] == [NOT_SET] and found["version"] is not None:
-        return f"would run: {NOT_SET}; {unchanged}"
+    if found["reasons"] == [_NOT_SET] and found["version"] is not None:
+        return f"would run: {_NOT_SET}; {unchanged}"
     return f"would run: {'; '.join(found['reasons'])}" if found["reasons"] else unchanged
