@@ -99,6 +99,9 @@ def test_the_version_is_that_of_the_analysis(spark, tables):
         ("select * from z.read_1 where id in (select unix_timestamp())", "the current time"),
         ("select date'today'", "the literal 'today'"),
         ("select * from z.read_1 where timestamp_seconds(id) < ' Yesterday UTC'", "the literal ' Yesterday UTC'"),
+        ("select cast(concat('to', 'day') as date)", "casts a text such as 'today'"),
+        ("select id from z.read_1 where id = (select year(to_date('To' || 'day')))", "casts a text such as 'today'"),
+        ("select aes_encrypt('a', '0000111122223333')", "it encrypts values"),
         ("select * from z.read_1 tablesample (50 percent)", "a sample"),
         ("select read_udf(id) from z.read_1", "a Python function"),
         ("select id, _metadata.file_name from z.read_1", "in which files rows are"),
@@ -112,6 +115,7 @@ def test_rows_that_may_differ_are_told(spark, tables, sql, why):
 
 
 def test_texts_that_only_look_like_the_current_time_are_told_apart(spark, tables):
+    assert not found(spark, "select cast('2024-01-' || '31' as date), to_date(string(id)) from z.read_1").unknown
     assert not found(
         spark, "select 'now and then', 'todays', 'it is today', `today` from (select 'a' as today)"
     ).unknown

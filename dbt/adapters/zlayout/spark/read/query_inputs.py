@@ -47,7 +47,7 @@ _PARTS = re.compile(
 )
 # Comments inside of comments, and text between dollar signs, need more than a regular expression.
 _NOT_READ = re.compile(r"/\*(?:(?!\*/).)*/\*|\$\w*\$", re.DOTALL)
-# Spark reads the current time for such a text, in a typed literal and where a constant is cast to a date or timestamp.
+# Spark reads the current time for such a text. The parser does in typed literals, so that a plan does not show it.
 _CURRENT_TIME = re.compile(
     r"""[rR]?(['"])\s*(?:now|(?:today|tomorrow|yesterday)(?![a-z])\s*\S*?)\s*\1""", re.IGNORECASE
 )
@@ -69,7 +69,12 @@ _UNPREDICTABLE_TEXT = {
     re.compile(r"Hive(?:Simple|Generic)?UD(?:A|T)?F|\bSQL(?:Function|TableFunction|ScalarFunction)"): (
         "it calls a function that is not Spark's"
     ),
+    # With Spark's random initialization vector; Spark calls it deterministic all the same.
+    re.compile(r"\baes_encrypt\("): "it encrypts values, which gives other ones in each run",
 }
+# Spark's rules that put casts in place of functions such as to_date, and the current time in place of such casts.
+_OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
+_RULES_OF_TIMES = ("ReplaceExpressions", "SpecialDatetimeValues")
 _ALL_EXPRESSIONS = 2**31 - 1
 # Where it is true, literals end at other places than `_PARTS` says.
 _NO_ESCAPES = "spark.sql.parser.escapedStringLiterals"
@@ -347,6 +352,10 @@ def _look_at_plan(catalog: Catalog, plan: Any, found: _Found) -> None:
     for pattern, why in catalog.jvm.once(_unpredictable_patterns):
         if plan.containsPattern(pattern):
             found.unknown[why] = None
+    replaced, with_times = (catalog.jvm.companion(f"{_OPTIMIZER}.{rule}") for rule in _RULES_OF_TIMES)
+    casts = replaced.apply(plan)
+    if not with_times.apply(casts).fastEquals(casts):
+        found.unknown["it casts a text such as 'today' to a date or timestamp"] = None
     # Spark's own toString leaves out what comes after the first 25 expressions of a node.
     text = str(plan.treeString(True, False, _ALL_EXPRESSIONS, *catalog.jvm.once(_last_flags)))
     for node, why in _UNPREDICTABLE_TEXT.items():
