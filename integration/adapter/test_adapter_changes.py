@@ -243,7 +243,7 @@ def test_a_model_that_skips_unchanged_runs_sees_changes(dbt, spark, feeds):
     config = {"addition": "", "skips": True}
     run(dbt, select=["kept_orders"], **config)
     done = run(dbt, select=["kept_orders"], **config)
-    assert done.message("kept_orders").startswith("unchanged since v0: feed_orders v0")
+    assert done.message("kept_orders").startswith("unchanged since v0: main.feed_orders v0")
     feeds[0].cluster(rewrite_all=True)
     assert run(dbt, select=["kept_orders"], **config).message("kept_orders").startswith("unchanged since v0")
     feeds[0].append(some(spark, [100], 1))

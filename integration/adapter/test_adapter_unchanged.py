@@ -35,7 +35,7 @@ def test_an_unchanged_model_writes_nothing_and_says_so(dbt, spark):
     done = run(dbt)
     assert (
         done.message("skips")
-        == f"unchanged since v{version}: ups v{ZTable.for_name(spark, 'main.ups').version}, others (1 file)"
+        == f"unchanged since v{version}: main.ups v{ZTable.for_name(spark, 'main.ups').version}, main.others (1 file)"
     )
     assert done.response("skips")["version"] == ZTable.for_name(spark, "main.skips").version == version
     assert done.response("skips")["rows_affected"] == 0
@@ -123,6 +123,18 @@ def test_rows_that_differ_from_run_to_run_are_never_skipped(dbt, addition, why):
     done = run(dbt, comment=addition)
     assert not skipped(done)
     assert why in done.log
+
+
+def test_a_comment_in_the_file_is_told_apart_from_what_makes_a_model_run(dbt):
+    path = dbt.folder / "models/unchanged/skips.sql"
+    text = path.read_text()
+    path.write_text(text + "\n-- seen\n")
+    try:
+        told = dbt.operation("zlayout_why_run", model="skips").printed
+        assert told.startswith("skips: would run if its compiled SQL has changed too: its file has changed since v")
+        assert skipped(run(dbt))
+    finally:
+        path.write_text(text)
 
 
 def test_why_run_names_what_would_make_a_model_run(dbt, spark):

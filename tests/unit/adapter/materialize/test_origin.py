@@ -1,6 +1,6 @@
 import pytest
 
-from dbt.adapters.zlayout.adapter.materialize.origin import Origin
+from dbt.adapters.zlayout.adapter.materialize.origin import Origin, sources_text
 from dbt.adapters.zlayout.spark.read.query_inputs import FilesInput, QueryInputs
 
 
@@ -34,3 +34,8 @@ def test_each_part_counts(before, told):
 @pytest.mark.parametrize("damaged", [{}, {"sources": 3, "unknown": "x"}, {"code": ["c"], "sources": {"t": None}}])
 def test_a_damaged_record_differs(damaged):
     assert origin().differences(damaged)
+
+
+def test_what_was_read_is_told_with_schemas():
+    read = {"sources": {"raw.orders": {"files": "f", "count": 3}, "main.orders": {"table": "t", "version": 8}}}
+    assert sources_text(read) == "raw.orders (3 files), main.orders v8"

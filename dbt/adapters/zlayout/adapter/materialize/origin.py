@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NO_ORIGIN = "something else wrote its rows, or an older release did"
+# Of a model that is not compiled. Comments and keys of its config are in the file as well.
+FILE_CHANGED = "its file has changed"
 _MOST_NAMES = 5
 # In the order in which they are reported. Each digest is compared with that of the last commit.
 _CHANGES = {
@@ -116,7 +118,7 @@ def reasons_to_run(
         "settings": _settings_digest(model, wanted),
         "session": session_facts(spark),
     }
-    found += [_CHANGES["code" if key == "raw_code" else key] for key, now in facts.items() if before.get(key) != now]
+    found += [{"raw_code": FILE_CHANGED, **_CHANGES}[key] for key, now in facts.items() if before.get(key) != now]
     views = before.get("views")
     for name, definition in views.items() if isinstance(views, Mapping) else ():
         if (now := view_now(spark, str(name))) != definition:
@@ -133,10 +135,9 @@ def reasons_to_run(
 
 
 def sources_text(before: Mapping[str, Any]) -> str:
-    """Returns what a run read, such as 'orders v8, customers v3'."""
+    """Returns what a run read, such as 'analytics.orders v8, raw.clicks (3 files)'."""
     told = [
-        f"{name.rpartition('.')[2]} "
-        + (f"v{each['version']}" if "version" in each else f"({counted(each.get('count', 0), 'file')})")
+        f"{name} " + (f"v{each['version']}" if "version" in each else f"({counted(each.get('count', 0), 'file')})")
         for name, each in _sources(before).items()
     ]
     more = [f"{len(told) - _MOST_NAMES} more"] if len(told) > _MOST_NAMES else []
