@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.errors import (
 )
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.query_inputs import TableRead, temporary_views
+from dbt.adapters.zlayout.spark.read.session import holds_table
 from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -103,11 +104,13 @@ def changes_relation(
     frame, given, lost = _changes(table, since, until, keys, due=due, adds=tracked and adds)
     if lost is not None:
         warn(
-            f"{this}: all rows of {table.name} v{until.version} are given as inserts, because {lost}; rows that were "
-            "deleted since stay; --full-refresh builds the table anew"
+            f"{this}: all rows of {table.name} v{until.version} come as inserts, because {lost}. Rows that "
+            f"{table.name} no longer has stay in {this}; run the model with --full-refresh to remove them"
         )
     else:
-        told = f", updates as a delete and an insert: {table.name} has no column {', '.join(how.unique_key)}"
+        key = ", ".join(how.unique_key)
+        no_key = f"{table.name} has no column {key}" if key else "there is no unique_key"
+        told = f", updates as a delete and an insert: {no_key}"
         unpaired = due and since is not None and how.strategy == "merge" and not keys
         _LOG.info(f"{this}: {given}{told if unpaired else ''}")
     whole = relation.limit is None and relation.event_time_filter is None
@@ -183,12 +186,14 @@ def _keeps_position(model: Mapping[str, Any]) -> bool:
     file_format = config.get("file_format")
     if keeps and (file_format or "parquet").lower() != "parquet":
         keeps, what = False, f"file_format={file_format!r}"
+    if kind == "model" and materialized == "zordered_table" and strategy is None:
+        what += " without an incremental_strategy"
     if keeps and strategy == "microbatch":
         keeps, what = False, "incremental_strategy='microbatch', which takes rows by their time,"
     if not keeps:
         raise CompilationError(
-            f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows from run to run, and with them how "
-            f"far it got: {_KEEPS_ROWS}; {what} does not"
+            f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows and its position from run to run: "
+            f"{_KEEPS_ROWS}; {what} does not"
         )
     return True
 
@@ -206,12 +211,19 @@ def _opened(session: SparkSession, relation: ZlayoutRelation) -> ZTable | None:
         UnsupportedError: It has no versions.
     """
     name = relation.catalog_name
-    if Catalog(session).find(Catalog(session).name(name)) is None:
+    entry = Catalog(session).find(Catalog(session).name(name))
+    if entry is None:
         return None
     try:
         table = ZTable.for_name(session, name)
     except TableNotFoundError as error:
-        raise UnsupportedError(f"{MACRO}: {error}; or read {name} without {MACRO}") from error
+        if entry.table_id is not None or (entry.location is not None and holds_table(entry.location)):
+            raise UnsupportedError(f"{MACRO}: {error}") from error
+        what = "is a view" if entry.view_text is not None else "is written by other tools"
+        raise UnsupportedError(
+            f"{MACRO}: {entry.name} {what}, so it has no versions; build it as a table with dbt-zlayout, or read it "
+            f"without {MACRO}"
+        ) from error
     if not table.is_managed:
         raise UnsupportedError(
             f"{MACRO}: {table.name} is only indexed: other tools write it, so it has no versions; "
