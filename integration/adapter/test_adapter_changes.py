@@ -128,6 +128,17 @@ def test_a_row_that_gets_another_key_of_the_model_also_changes_the_old_one(dbt, 
     assert same(spark, "select v, found from main.kept_counts", counts)
 
 
+@pytest.mark.slow
+def test_a_merge_without_a_key_says_that_an_update_is_two_rows(dbt, spark, feeds):
+    orders, _ = feeds
+    drop_table(spark, "main", "changes_in_a_table", None)
+    run(dbt, select=["changes_in_a_table"], how="merge")
+    orders.merge(some(spark, [3], 2), "id")
+    done = run(dbt, select=["changes_in_a_table"], how="merge")
+    drop_table(spark, "main", "changes_in_a_table", None)
+    assert "from v0 to v1, updates as a delete and an insert: there is no unique_key" in done.log
+
+
 @pytest.mark.parametrize("point", ["before", pytest.param("after", marks=pytest.mark.slow)])
 def test_a_run_that_dies_repeats_nothing_and_loses_nothing(dbt, spark, feeds, monkeypatch, point):
     from dbt.adapters.zlayout.spark.write import modify
@@ -214,9 +225,7 @@ def test_all_rows_come_again_where_the_last_position_is_lost(dbt, spark, feeds):
     orders.delete("id = 4")
     orders.clean(retain_versions=1, retain_hours=0)
     done = run(dbt, turn=1, select=["kept_orders"])
-    assert (
-        "all rows of main.feed_orders v2 are given as inserts, because main.feed_orders: files that changed" in done.log
-    )
+    assert "all rows of main.feed_orders v2 come as inserts, because main.feed_orders: files that changed" in done.log
     assert "were cleaned" in done.log
     assert same(spark, f"select {COLUMNS} from main.kept_orders where id <> 4", f"select {COLUMNS} from {ORDERS}")
     # Rows are not doubled.
@@ -240,9 +249,12 @@ def test_what_has_no_changes_is_refused_with_what_to_do(dbt, spark, feeds):
     spark.sql("create or replace view main.feed_view as select 1 id")
     spark.sql("drop table if exists main.feed_foreign")
     spark.sql("create table main.feed_foreign using parquet as select 1 id")
-    for others in ("feed_view", "feed_foreign"):
+    for others, why in (
+        ("feed_view", "main.feed_view is a view"),
+        ("feed_foreign", "main.feed_foreign is written by other tools"),
+    ):
         done = run(dbt, select=["changes_of_others"], success=False, others=others)
-        assert "is not a dbt-zlayout table" in done.message("changes_of_others")
+        assert why in done.message("changes_of_others")
     ZTable.adopt(spark, "main.feed_foreign")
     done = run(dbt, select=["changes_of_others"], success=False, others="feed_foreign")
     assert "only indexed" in done.message("changes_of_others")
@@ -250,6 +262,8 @@ def test_what_has_no_changes_is_refused_with_what_to_do(dbt, spark, feeds):
         done = dbt("compile", "--select", "changes_in_a_table", **config)
         assert not done.success
         assert "zlayout_changes needs a model that keeps its rows" in done.log + str(done.exception)
+    done = dbt("compile", "--select", "changes_in_a_table", **{"as": "zordered_table"})
+    assert "'zordered_table' without an incremental_strategy does not" in done.log + str(done.exception)
 
 
 @pytest.mark.slow

@@ -179,6 +179,18 @@ def test_rows_that_differ_from_run_to_run_are_never_skipped(dbt, addition, why):
     assert why in done.log
 
 
+def test_a_comment_in_the_file_is_told_apart_from_what_makes_a_model_run(dbt):
+    path = dbt.folder / "models/unchanged/skips.sql"
+    text = path.read_text()
+    path.write_text(text + "\n-- seen\n")
+    try:
+        told = dbt.operation("zlayout_why_run", model="skips").printed
+        assert told.startswith("skips: would run if its compiled SQL has changed too: its file has changed since v")
+        assert skipped(run(dbt))
+    finally:
+        path.write_text(text)
+
+
 def test_why_run_names_what_would_make_a_model_run(dbt, spark):
     told = dbt.operation("zlayout_why_run", model="skips")
     assert told.success, told.log

@@ -137,6 +137,8 @@ def test_what_cannot_be_adopted_is_named(spark, plain):
     spark.sql(f"create or replace view {plain} as select 1 a")
     with pytest.raises(UnsupportedError, match="is a view"):
         ZTable.adopt(spark, plain)
+    with pytest.raises(TableNotFoundError, match="is a view, which has no files; name a table that it reads"):
+        ZTable.for_name(spark, plain)
     spark.sql(f"drop view {plain}")
     spark.sql(f"create table {plain} (a int) using json")
     with pytest.raises(UnsupportedError, match="json"):

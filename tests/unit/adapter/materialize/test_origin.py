@@ -42,4 +42,6 @@ def test_what_a_run_read_is_told_in_short():
         "file:///lake/main.db/orders v3": {"version": 3},
         "file:/lake/v1.2/clicks": {"files": "a", "count": 2},
     }
-    assert sources_text({"sources": sources}) == "orders v8, orders v3, clicks (2 files)"
+    assert sources_text({"sources": {"main.orders": {"version": 8}}}) == "orders v8"
+    told = "main.orders v8, file:///lake/main.db/orders v3 v3, clicks (2 files)"
+    assert sources_text({"sources": sources}) == told

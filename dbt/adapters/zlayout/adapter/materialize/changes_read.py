@@ -24,6 +24,7 @@ from dbt.adapters.zlayout.errors import (
 )
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.query_inputs import TableRead, temporary_views
+from dbt.adapters.zlayout.spark.read.session import holds_table
 from dbt.adapters.zlayout.spark.schema.types import columns_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -104,11 +105,13 @@ def changes_relation(
     frame, given, lost = _changes(table, since, until, keys, due=due, adds=tracked and adds)
     if lost is not None:
         warn(
-            f"{this}: all rows of {table.name} v{until.version} are given as inserts, because {lost}; rows that were "
-            "deleted since stay; --full-refresh builds the table anew"
+            f"{this}: all rows of {table.name} v{until.version} come as inserts, because {lost}. Rows that "
+            f"{table.name} no longer has stay in {this}; run the model with --full-refresh to remove them"
         )
     else:
-        told = f", updates as a delete and an insert: {table.name} has no column {', '.join(how.unique_key)}"
+        key = ", ".join(how.unique_key)
+        no_key = f"{table.name} has no column {key}" if key else "there is no unique_key"
+        told = f", updates as a delete and an insert: {no_key}"
         unpaired = due and since is not None and how.strategy == "merge" and not keys and unique_key is None
         _LOG.info(f"{this}: {given}{told if unpaired else ''}")
     whole = relation.limit is None and relation.event_time_filter is None
@@ -177,7 +180,8 @@ def _keeps_position(model: Mapping[str, Any]) -> bool:
     if kind == "snapshot":
         what = "a snapshot"
     elif not keeps_rows(config):
-        what = f"materialized={materialized!r}"
+        without = " without an incremental_strategy" if materialized == "zordered_table" else ""
+        what = f"materialized={materialized!r}{without}"
     elif file_format.lower() != "parquet":
         what = f"file_format={file_format!r}"
     elif strategy == "microbatch":
@@ -185,8 +189,8 @@ def _keeps_position(model: Mapping[str, Any]) -> bool:
     else:
         return True
     raise CompilationError(
-        f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows from run to run, and with them how far "
-        f"it got: {_KEEPS_ROWS}; {what} does not"
+        f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows and its position from run to run: "
+        f"{_KEEPS_ROWS}; {what} does not"
     )
 
 
@@ -197,12 +201,19 @@ def _opened(session: SparkSession, relation: ZlayoutRelation) -> ZTable | None:
         UnsupportedError: It has no versions.
     """
     name, catalog = relation.catalog_name, Catalog(session)
-    if catalog.find(catalog.name(name)) is None:
+    entry = catalog.find(catalog.name(name))
+    if entry is None:
         return None
     try:
         table = ZTable.for_name(session, name)
     except TableNotFoundError as error:
-        raise UnsupportedError(f"{MACRO}: {error}; or read {name} without {MACRO}") from error
+        if entry.table_id is not None or (entry.location is not None and holds_table(entry.location)):
+            raise UnsupportedError(f"{MACRO}: {error}") from error
+        what = "is a view" if entry.view_text is not None else "is written by other tools"
+        raise UnsupportedError(
+            f"{MACRO}: {entry.name} {what}, so it has no versions; build it as a table with dbt-zlayout, or read it "
+            f"without {MACRO}"
+        ) from error
     if not table.is_managed:
         raise UnsupportedError(
             f"{MACRO}: {table.name} is only indexed: other tools write it, so it has no versions; "

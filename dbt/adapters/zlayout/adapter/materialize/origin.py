@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NO_ORIGIN = "something else wrote its rows or columns, or an older release did"
+# Of a model that is not compiled. Comments and keys of its config are in the file as well.
+FILE_CHANGED = "its file has changed"
 _MOST_NAMES = 5
 # The digests that are compared with those of the last commit, in the order of reports.
 _CHANGES = {
@@ -117,7 +120,7 @@ def reasons_to_run(
         "settings": _settings_digest(model, wanted),
         "session": session_facts(spark),
     }
-    found += [_CHANGES["code" if key == "raw_code" else key] for key, now in facts.items() if before.get(key) != now]
+    found += [{"raw_code": FILE_CHANGED, **_CHANGES}[key] for key, now in facts.items() if before.get(key) != now]
     views = before.get("views")
     for name, definition in views.items() if isinstance(views, Mapping) else ():
         if (now := view_now(spark, str(name))) != definition:
@@ -134,11 +137,13 @@ def reasons_to_run(
 
 
 def sources_text(before: Mapping[str, Any]) -> str:
-    """Returns what a run read, such as 'orders v8, customers v3'."""
+    """Returns what a run read, such as 'orders v8, customers v3', with schemas where two tables are called alike."""
+    sources = _sources(before)
+    named_alike = Counter(map(_short, sources))
     told = []
-    for name, each in _sources(before).items():
+    for name, each in sources.items():
         state = f"v{each['version']}" if "version" in each else f"({counted(each.get('count', 0), 'file')})"
-        told.append(f"{_short(name)} {state}")
+        told.append(f"{name if named_alike[_short(name)] > 1 else _short(name)} {state}")
     more = [f"{len(told) - _MOST_NAMES} more"] if len(told) > _MOST_NAMES else []
     return ", ".join([*told[:_MOST_NAMES], *more]) or "no tables"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
-from dbt.adapters.zlayout.adapter.materialize.origin import NO_ORIGIN, reasons_to_run, sources_text
+from dbt.adapters.zlayout.adapter.materialize.origin import FILE_CHANGED, NO_ORIGIN, reasons_to_run, sources_text
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
 from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
@@ -78,4 +78,6 @@ def _sentence(found: Mapping[str, Any]) -> str:
     unchanged = f"unchanged since v{found['version']}: {found['reads']} ({compiled})"
     if found["reasons"] == [_NOT_SET] and found["version"] is not None:
         return f"would run: {_NOT_SET}; {unchanged}"
+    if found["reasons"] == [FILE_CHANGED]:
+        return f"would run if its compiled SQL has changed too: {FILE_CHANGED} since v{found['version']}"
     return f"would run: {'; '.join(found['reasons'])}" if found["reasons"] else unchanged

@@ -189,7 +189,7 @@ def _not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
     """Returns the error for a name that is not a z-table. It says what the name is, and what to do."""
     if entry is None:
         return TableNotFoundError(f"there is no table {name}; build its model first, or check the schema name")
-    if entry.provider == "parquet" and entry.location is not None and _holds_table(entry.location):
+    if entry.provider == "parquet" and entry.location is not None and holds_table(entry.location):
         where = TablePath(entry.location)
         return TableNotFoundError(
             f"{name} is a plain Parquet table in the catalog, and its folder {where} holds a dbt-zlayout table; give "
@@ -200,12 +200,15 @@ def _not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
             f"the catalog has {name} as a dbt-zlayout table, but its folder {TablePath(entry.location)} holds no table "
             f"any more; if it was moved, run `zlayout register {name} NEW_FOLDER`, otherwise build its model again"
         )
+    if entry.view_text is not None:
+        return TableNotFoundError(f"{name} is a view, which has no files; name a table that it reads")
     return TableNotFoundError(
         f"{name} is not a dbt-zlayout table; build it as zordered_table, or index it with ZTable.adopt"
     )
 
 
-def _holds_table(location: str) -> bool:
+def holds_table(location: str) -> bool:
+    """Returns whether a folder holds a table of this package, as far as it can be reached."""
     try:
         return read_table_file(open_store(location)) is not None
     except ZlayoutError:

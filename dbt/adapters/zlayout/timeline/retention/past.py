@@ -201,7 +201,7 @@ def check_kept(timeline: Timeline, paths: pa.ChunkedArray, what: str) -> None:
     if not pc.all(pc.is_in(paths, value_set=known)).as_py():
         raise VersionNotFoundError(
             f"{what} were cleaned; {_readable(timeline, newest)}; "
-            "retain_versions and retain_hours of the model say how long they stay"
+            "the table's retain_versions and retain_hours say how long files stay"
         )
 
 
