@@ -77,7 +77,7 @@ def _sentence(found: Mapping[str, Any]) -> str:
     compiled = "runs if variables, macros or ephemeral models change its SQL"
     unchanged = f"unchanged since v{found['version']}: {found['reads']} ({compiled})"
     if found["reasons"] == [_NOT_SET] and found["version"] is not None:
-        return f"would run: {_NOT_SET}; {unchanged}"
+        return f"would run: {_NOT_SET}; with it, {unchanged}"
     if found["reasons"] == [FILE_CHANGED]:
         return f"would run if its compiled SQL has changed too: {FILE_CHANGED} since v{found['version']}"
     return f"would run: {'; '.join(found['reasons'])}" if found["reasons"] else unchanged
