@@ -8,6 +8,7 @@ import time
 import pytest
 
 from dbt.adapters.zlayout import ZTable
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 
 
 @pytest.mark.slow
@@ -25,6 +26,19 @@ def test_a_plain_table_is_replaced_or_taken_over(dbt, spark, rows):
     assert rows("select count(*), count_if(told = 'old') from main.append_plain") == [(207, 7)]
     assert rows("select count(*) from main.reader") == [(97,)]
     assert "managed" in dbt.operation("zlayout_info", model="append_plain").printed
+
+
+def test_a_first_run_warns_of_a_table_that_the_catalog_lost(dbt, spark, rows):
+    assert "its folder" not in dbt("run", "--select", "append_plain", "--full-refresh").log
+    before = ZTable.for_name(spark, "main.append_plain")
+    catalog = Catalog(spark)
+    catalog.remove(catalog.name("main.append_plain"))
+    outcome = dbt("run", "--select", "append_plain")
+    assert outcome.success, outcome.log
+    assert f"its folder already held a table, up to v{before.version}, which the catalog did not know" in outcome.log
+    assert ZTable.for_name(spark, "main.append_plain").version == before.version + 1
+    assert dbt.operation("zlayout_rollback", model="append_plain", version=before.version).success
+    assert "its folder" not in dbt("run", "--select", "append_plain").log
 
 
 @pytest.mark.slow
