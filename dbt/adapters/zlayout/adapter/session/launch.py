@@ -238,7 +238,7 @@ def in_use_text(folder: str) -> str:
     """Returns the message for a database that another process has open."""
     return (
         f"the metastore {folder} is open in another process, such as a dbt run, and only one process at a time can open"
-        " a Derby database; wait until that process ends, start dbt in another folder, or set"
+        " a Derby database; wait until that process ends, or set"
         " spark.hadoop.hive.metastore.uris in server_side_parameters to a Hive metastore, which many can share"
     )
 
