@@ -94,7 +94,7 @@ class Materialization:
             if may_skip and (unchanged := self._unchanged(origin)) is not None:
                 return unchanged
             self._warn(key_warning(self._wanted, rows.columns))
-            is_new = self._wanted.keeps_rows and not self._has_entry()
+            is_unknown = self._wanted.keeps_rows and not self._has_entry()
             done = write_model(
                 self.relation.catalog_name,
                 rows,
@@ -105,7 +105,7 @@ class Materialization:
             )
             if (sentence := partition_warning(self._wanted, done.rows, done.files_added)) is not None:
                 self._warn_after_commit(sentence)
-            if is_new and done.version > 0:
+            if is_unknown and done.version > 0:
                 self._warn_after_commit(
                     f"its folder already held a table, up to v{done.version - 1}, which the catalog did not know; this "
                     f"run replaced the rows. zlayout_rollback to v{done.version - 1} brings them back"

@@ -120,7 +120,8 @@ def reasons_to_run(
         "settings": _settings_digest(model, wanted),
         "session": session_facts(spark),
     }
-    found += [{"raw_code": FILE_CHANGED, **_CHANGES}[key] for key, now in facts.items() if before.get(key) != now]
+    changed = [key for key, now in facts.items() if before.get(key) != now]
+    found += [FILE_CHANGED if key == "raw_code" else _CHANGES[key] for key in changed]
     views = before.get("views")
     for name, definition in views.items() if isinstance(views, Mapping) else ():
         if (now := view_now(spark, str(name))) != definition:

@@ -219,7 +219,7 @@ def query_inputs(
 
 def _query_inputs(sql: str, frame: DataFrame, rules: MergeRules, found: _Found) -> QueryInputs:
     catalog = Catalog(frame.sparkSession)
-    plans = [*_plans(frame), *(plan for each in rules.conditions for plan in _plans(_met(each, frame, rules)))]
+    plans = [plan for each in (frame, *_met(rules, frame)) for plan in _plans(each)]
     for plan in plans:
         _look_at_plan(catalog, plan, found)
     texts = [sql, *rules.conditions, *(entry.view_text or "" for entry in found.views.values())]
@@ -234,21 +234,27 @@ def _query_inputs(sql: str, frame: DataFrame, rules: MergeRules, found: _Found) 
     return QueryInputs(found.sources, definitions, tuple(found.unknown), views)
 
 
-def _met(condition: str, frame: DataFrame, rules: MergeRules) -> DataFrame:
-    """Returns a query for the rows that meet a condition of a merge: of the incoming ones, the table's, or pairs.
+def _met(rules: MergeRules, frame: DataFrame) -> list[DataFrame]:
+    """Returns a query for each condition of a merge: for the incoming rows that meet it, the table's, or pairs.
 
     There are none, so that the plan holds the condition and what it reads, and nothing else.
 
     Raises:
-        AnalysisException: The condition reads a column that the incoming rows do not have.
+        AnalysisException: A condition reads a column that the incoming rows do not have.
     """
+    if not rules.conditions:
+        return []
     nothing = [functions.lit(None).cast(each.dataType).alias(each.name) for each in frame.schema.fields]
     empty = frame.sparkSession.range(0).select(*nothing)
     incoming, table = empty.alias(rules.source_alias), empty.alias(rules.target_alias)
-    for rows in (incoming, table):
-        with suppress(AnalysisException):
-            return rows.where(condition)
-    return incoming.join(table).where(condition)
+
+    def met(condition: str) -> DataFrame:
+        for rows in (incoming, table):
+            with suppress(AnalysisException):
+                return rows.where(condition)
+        return incoming.join(table).where(condition)
+
+    return [met(each) for each in rules.conditions]
 
 
 def temporary_views(frame: DataFrame) -> set[str]:
