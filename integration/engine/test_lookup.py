@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
 from dbt.adapters.zlayout.spark.index import optional_indexes
 from dbt.adapters.zlayout.spark.jobs.jobs import frame_of_rows
 from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
-from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of, looked_up_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("calendar")]
@@ -27,7 +27,7 @@ def without_entries(table):
     """The files that lack entries in one of the table's lookup indexes."""
     opened = table._opened
     snapshot, found = opened.snapshot, opened.index.lookups(opened.files)
-    keys = looked_up_of(config_of(snapshot), snapshot.schema_json, snapshot.partition_by)
+    keys = TableLayout.of_version(snapshot).looked_up
     assert keys
     known = [found.covered(key) for key in keys] if found is not None else [np.zeros(len(opened.files), dtype=bool)]
     return opened.files.filter(~np.logical_and.reduce(known))["path"].to_pylist()

@@ -29,7 +29,7 @@ from dbt.adapters.zlayout.spark.files.existing_files import listed_files
 from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
-from dbt.adapters.zlayout.spark.schema.types import arrow_schema, split_partition_columns
+from dbt.adapters.zlayout.spark.schema.types import arrow_schema
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import Explanation, explain
@@ -233,8 +233,7 @@ def measured_columns(
 ) -> dict[ColumnPath, pa.DataType]:
     """Returns the columns that `measure_table` measures, and their types. Arguments and errors are the same."""
     snapshot = opened.snapshot
-    data_json, partition_json = split_partition_columns(snapshot.schema_json, snapshot.partition_by)
-    layout = TableLayout(config_of(snapshot), data_json, partition_json)
+    layout = TableLayout.of_version(snapshot)
     measurable = {each.path: each.type for each in layout.tracked}
     folders = arrow_schema(layout.partition_json)
     measurable |= {(name,): canonical_type(folders.field(name).type) for name in folders.names}

@@ -26,15 +26,16 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
+from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
 from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
-from dbt.adapters.zlayout.spark.index.optional_indexes import optional_parts
+from dbt.adapters.zlayout.spark.index.optional_indexes import optional_pieces
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
-from dbt.adapters.zlayout.spark.schema.types import fields_of, split_partition_columns
+from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, check_indexes
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, open_store, qualified
@@ -106,7 +107,7 @@ def adopt_table(
         check_removable(location)
     config = check_against_schema(config, checked_schema(entry.schema_json), subject=str(name))
     check_indexes(config, entry.schema_json, str(name))
-    layout = TableLayout(config, *split_partition_columns(entry.schema_json, entry.partition_by))
+    layout = TableLayout.bound(config, entry.schema_json, entry.partition_by)
     check_expressions(spark, config.indexes, layout, str(name))
     files = listed_files(store, entry.partition_by)
     shown = paths_to_adopt(store) if managed else None
@@ -138,8 +139,8 @@ def adopt_table(
             properties={} if shown is None else {"dropped_columns": _dropped(store, files, entry.schema_json)},
             summary=summary,
         )
-        optional = optional_parts(spark, store, transaction.instant, adopted, layout)
-        commit = commit_files(store, transaction, change, statistics, optional=optional)
+        pieces = optional_pieces(spark, store, transaction.instant, adopted, adopted, layout)
+        commit = commit_files(store, transaction, change, statistics, optional=NewOptional.of(pieces, adopted))
     after = AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
         opened = TableSnapshot.at(

@@ -185,7 +185,7 @@ def _build_some(
         before = config_of(base).indexes
         layout = _layout(base, _plus(before, more), name)
         check_expressions(spark, more, layout, str(name))
-        wanted = Wanted(layout.filtered, layout.looked_up)
+        wanted = wanted_columns(layout)
         lacking = unmeasured = uncomputed = base.files[:0]
         left = False
         if tried is not None:
@@ -197,7 +197,7 @@ def _build_some(
             tried.update(*(files["path"].to_pylist() for files in firsts))
             left = any(len(first) < len(files) for first, files in zip(firsts, untried, strict=True))
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
-        pieces = _pieces(spark, opened.store, transaction.instant, lacking, uncomputed, layout, progress)
+        pieces = optional_pieces(spark, opened.store, transaction.instant, lacking, uncomputed, layout, progress)
         if renewed is None and pieces == Pieces() and layout.config.indexes == before:
             return opened, left
         made = NewOptional.of(pieces, lacking.plus(uncomputed))
@@ -205,41 +205,35 @@ def _build_some(
         return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
 
 
-def optional_parts(
-    spark: SparkSession,
-    store: Store,
-    instant: str,
-    files: DataFiles,
-    layout: TableLayout,
-    progress: Progress | None = None,
-) -> NewOptional:
-    """Reads existing files and returns what the table's settings ask for: of columns and of expressions.
-
-    Args:
-        spark: The session, whose time zone and ANSI mode apply to expressions.
-        store: The table's folder.
-        instant: Instant of the transaction, which stages large parts.
-        files: The files.
-        layout: The table's settings and columns.
-        progress: Called with a line of text as the work goes on.
-    """
-    return NewOptional.of(_pieces(spark, store, instant, files, _with_rows(files), layout, progress), files)
-
-
-def _pieces(
+def optional_pieces(
     spark: SparkSession,
     store: Store,
     instant: str,
     lacking: DataFiles,
     uncomputed: DataFiles,
     layout: TableLayout,
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> Pieces:
-    """Returns Bloom filters and lookup entries: of columns for some files, of expressions for others."""
-    wanted = Wanted(layout.filtered, layout.looked_up)
-    uncomputed = _read_as_stored(store, uncomputed, layout)
+    """Reads existing files and returns the Bloom filters and lookup entries that the table's settings ask for.
+
+    Args:
+        spark: The session, whose time zone and ANSI mode apply to expressions.
+        store: The table's folder.
+        instant: Instant of the transaction, which stages large parts.
+        lacking: The files that get those of columns.
+        uncomputed: The files that get those of expressions.
+        layout: The table's settings and columns.
+        progress: Called with a line of text as the work goes on.
+    """
+    uncomputed = _read_as_stored(store, _with_rows(uncomputed), layout)
     computed = pieces_of_expressions(spark, store, instant, uncomputed, layout, progress)
-    return Pieces.together([optional_of_files(spark, store, instant, lacking, wanted, progress), computed])
+    of_columns = optional_of_files(spark, store, instant, lacking, wanted_columns(layout), progress)
+    return Pieces.together([of_columns, computed])
+
+
+def wanted_columns(layout: TableLayout) -> Wanted:
+    """Returns the Bloom filters and lookup indexes of a table's columns."""
+    return Wanted(layout.filtered, layout.looked_up)
 
 
 def _first_of(files: DataFiles) -> DataFiles:
@@ -312,7 +306,7 @@ def _as_known(gone: Sequence[ColumnSet], known: Iterable[KeyPaths]) -> frozenset
 def lacks_values(opened: TableSnapshot) -> bool:
     """Returns whether a file lacks something that the table's settings ask for, and that was never tried."""
     layout = TableLayout.of_version(opened.snapshot)
-    wanted = Wanted(layout.filtered, layout.looked_up)
+    wanted = wanted_columns(layout)
     return bool(wanted.columns) and len(files_without(opened, wanted)) > 0
 
 
@@ -494,7 +488,7 @@ def _layout_after(indexes: Callable[[OptionalIndexes], OptionalIndexes], head: S
 
 def _built(opened: TableSnapshot) -> IndexBuilt:
     layout = TableLayout.of_version(opened.snapshot)
-    lacks, _ = _lacking(opened, Wanted(layout.filtered, layout.looked_up))
+    lacks, _ = _lacking(opened, wanted_columns(layout))
     indexes = layout.config.indexes
     return IndexBuilt(
         opened.version,

@@ -33,14 +33,13 @@ from dbt.adapters.zlayout.spark.index.optional_indexes import (
     build_index,
     lacks_expressions,
     lacks_values,
-    optional_parts,
+    optional_pieces,
 )
 from dbt.adapters.zlayout.spark.index.outside_changes import drop_missing, missing_files, take_orphans
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_entry
-from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
@@ -145,11 +144,12 @@ def _optional(
     instant: str,
     files: DataFiles,
 ) -> NewOptional:
-    return optional_parts(spark, store, instant, files, _layout_of(snapshot, indexed), progress)
+    layout = _layout_of(snapshot, indexed)
+    return NewOptional.of(optional_pieces(spark, store, instant, files, files, layout, progress), files)
 
 
 def _layout_of(snapshot: Snapshot, indexed: Entry) -> TableLayout:
-    return TableLayout(config_of(snapshot), *split_partition_columns(indexed.schema_json, indexed.partition_by))
+    return TableLayout.bound(config_of(snapshot), indexed.schema_json, indexed.partition_by)
 
 
 def _examine(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, progress: Progress | None) -> Examine:

@@ -33,16 +33,14 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
 from dbt.adapters.zlayout.spark.commit.expression_stats import lacking_of_expressions, statistics_of_expressions
-from dbt.adapters.zlayout.spark.files.distinct_values import Wanted
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers, same_files
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
 from dbt.adapters.zlayout.spark.index.file_values import lacking_values
+from dbt.adapters.zlayout.spark.index.optional_indexes import wanted_columns
 from dbt.adapters.zlayout.spark.index.outside_changes import missing_files
 from dbt.adapters.zlayout.spark.snapshot.table_layout import (
     TableLayout,
     config_of,
-    filtered_of,
-    looked_up_of,
     tracked_of,
 )
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -120,8 +118,8 @@ def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> p
 
 def _wrong_values(spark: SparkSession, opened: TableSnapshot, files: DataFiles) -> pa.Table:
     """Returns the Bloom filters and lookup entries that lack values of their files."""
-    config, schema_json, partition_by = config_of(opened.snapshot), opened.schema_json, opened.partition_columns
-    wanted = Wanted(filtered_of(config, schema_json, partition_by), looked_up_of(config, schema_json, partition_by))
+    layout = TableLayout.bound(config_of(opened.snapshot), opened.schema_json, opened.partition_columns)
+    wanted = wanted_columns(layout)
     found = lacking_values(spark, opened.store, opened.snapshot.index, files, wanted)
     names = {
         "bloom": [format_column_path(each.path) for each in wanted.filtered],

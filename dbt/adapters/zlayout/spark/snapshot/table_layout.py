@@ -69,7 +69,12 @@ class TableLayout:
         Raises:
             CorruptError: As for `config_of`.
         """
-        return cls(config_of(snapshot), *split_partition_columns(snapshot.schema_json, snapshot.partition_by))
+        return cls.bound(config_of(snapshot), snapshot.schema_json, snapshot.partition_by)
+
+    @classmethod
+    def bound(cls, config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> TableLayout:
+        """Binds settings to a schema that they were checked against. Only the schema names the partition columns."""
+        return cls(config, *split_partition_columns(schema_json, partition_by))
 
     @property
     def keys(self) -> tuple[ColumnPath, ...]:
@@ -99,12 +104,14 @@ class TableLayout:
     @cached_property
     def filtered(self) -> tuple[TrackedColumn, ...]:
         """The columns with Bloom filters."""
-        return filtered_of(self.config, self.data_json, self.partition_by)
+        usable = _usable(self.data_json, self.partition_by)
+        return tuple(usable[path] for path in self.config.indexes.bloom or () if path in usable)
 
     @cached_property
     def looked_up(self) -> tuple[LookupKey, ...]:
         """The lookup indexes."""
-        return looked_up_of(self.config, self.data_json, self.partition_by)
+        usable, wanted = _usable(self.data_json, self.partition_by), self.config.indexes.lookup or ()
+        return tuple(LookupKey.of([usable[path] for path in each]) for each in wanted if set(each) <= usable.keys())
 
     def stored_model(self, store: Store, before: Snapshot | None) -> CurveModel | None:
         """Returns the curve of a version if it fits this layout; None if it does not fit or cannot be read."""
@@ -151,18 +158,6 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
         schema_json = with_log_columns(schema_json, partition_by)
     defaulted = defaulted_columns(schema_json)
     return tracked_columns(arrow_schema(schema_json), wanted, keys, partition_by, defaulted=defaulted)
-
-
-def filtered_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:
-    """Returns the columns with Bloom filters; the arguments are those of `tracked_of`."""
-    usable = _usable(schema_json, partition_by)
-    return tuple(usable[path] for path in config.indexes.bloom or () if path in usable)
-
-
-def looked_up_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[LookupKey, ...]:
-    """Returns the lookup indexes; the arguments are those of `tracked_of`."""
-    usable, wanted = _usable(schema_json, partition_by), config.indexes.lookup or ()
-    return tuple(LookupKey.of([usable[path] for path in each]) for each in wanted if set(each) <= usable.keys())
 
 
 def _usable(schema_json: str, partition_by: tuple[str, ...]) -> dict[ColumnPath, TrackedColumn]:
