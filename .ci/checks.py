@@ -38,7 +38,8 @@ CORE = ("config", "curve", "predicate", "pruning", "layout", "timeline", "index"
 SUITES = ("engine", "conformance", "adapter", "faults", "stores", "tpch")
 LAWS = ("tests/properties", "tests/protocol")
 LANES = 2
-# Of the engine's suite on an older Spark a sixteenth runs; of dbt's suites on an older dbt-core, a 48th: a module each.
+# Of the engine's suite on an older Spark a sixteenth runs, two or three modules; of dbt's suites on an older dbt-core,
+# a 48th, a module each. The tests of a module share the tables that the first of them makes.
 SHARES = 16
 SMALL_SHARES = 3 * SHARES
 _LINES_OF_A_FAILURE = 25
@@ -123,7 +124,7 @@ class Checks:
             *(self.dbt_suites_on(dbt, *every) for dbt in OTHER_DBTS),
             *(self.suite(name, *(full if name == "faults" else every), ZLAYOUT_SEQUENCES="10") for name in SUITES),
             self.unit(*every),
-            self.laws(*every, ZLAYOUT_PROTOCOL="full"),
+            self.laws(*every, ZLAYOUT_PROTOCOL="full", ZLAYOUT_LAWS="full"),
             self.wheel(),
             self.page(),
             self.documentation(),
@@ -248,9 +249,9 @@ def share_of_commit() -> int:
 
 
 def of_engine(share: int, number: int) -> tuple[str, ...]:
-    """What runs of the engine's suite on the other Spark of that number: on each Spark another share."""
+    """What runs of the engine's suite on the other Spark of that number: whole modules, on each another share."""
     turned = (share - 1 + number * SHARES // len(OTHER_SPARKS)) % SHARES + 1
-    return "-m", "not exhaustive and not newest_spark", "--share", f"{turned}/{SHARES}"
+    return "-m", "not exhaustive and not newest_spark", "--share", f"{turned}/{SHARES}", "--share-of", "modules"
 
 
 def of_dbt(share: int, number: int) -> tuple[str, ...]:
@@ -260,8 +261,8 @@ def of_dbt(share: int, number: int) -> tuple[str, ...]:
 
 
 def of_slow(share: int) -> tuple[str, ...]:
-    """What runs of slow tests, which are fewer: twice the share."""
-    of = SHARES // 2
+    """What runs of slow tests, on the newest Spark alone."""
+    of = 3 * SHARES // 4
     return "--share", f"{(share - 1) % of + 1}/{of}"
 
 

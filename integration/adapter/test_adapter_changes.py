@@ -107,6 +107,7 @@ def test_each_run_takes_what_changed_since_the_last_one(dbt, spark, feeds):
     assert len(log_of(spark, 5)) == 40
 
 
+@pytest.mark.slow
 def test_rows_are_paired_by_the_key_that_the_model_merges_by_however_it_is_spelled(dbt, spark, feeds):
     orders, _ = feeds
     # The strategy of a merge-on-read table is merge, if the model names none. Its key is text with commas.

@@ -84,7 +84,8 @@ def test_a_hook_packs_small_files_and_the_line_of_the_run_says_so(dbt, spark):
         assert line.endswith(f", {done['files_removed']} files clustered into {done['files_added']}")
 
 
-@pytest.mark.parametrize("size", [pytest.param("128mb", marks=pytest.mark.slow), "16kb"])
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["128mb", "16kb"])
 def test_a_hook_after_a_fresh_build_does_nothing(dbt, spark, size):
     # Later builds use the cuts of the first, and hold fewer rows, then more.
     for rows in (60_000, 25_000, 100_000):

@@ -50,6 +50,7 @@ def test_a_damaged_log_entry_is_named_and_a_full_refresh_rebuilds_the_table(dbt,
     assert _folder(spark) != folder
 
 
+@pytest.mark.slow
 def test_the_error_for_a_table_without_its_log_says_what_is_left_and_what_to_do(dbt, spark, folder):
     shutil.rmtree(folder / ".zlayout")
     before = content(folder)

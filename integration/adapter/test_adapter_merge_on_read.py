@@ -127,7 +127,8 @@ def test_compactions_are_planned_and_executed_and_a_test_limits_the_lag(dbt, spa
     assert (report["groups"], report["scheduled"]) == (0, False)
 
 
-@pytest.mark.parametrize("flags", [(), pytest.param(("--full-refresh",), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [(), ("--full-refresh",)])
 def test_a_run_converts_a_table_to_the_type_of_its_model(dbt, spark, table, arrived, flags):
     run(dbt, "upserted", round=2)
     outcome = run(dbt, "upserted", *flags, kind="copy_on_write", strategy="merge", round=3)
@@ -208,6 +209,7 @@ def test_a_repeated_batch_replaces_itself(dbt, spark):
     assert sorted(map(tuple, found)) == [(1, "first", 24), (2, "changed", 24)]
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_every_order_of_six_events_of_a_key_in_three_runs_ends_the_same(dbt, spark):
     """The last event of a key is an insert or a delete; each order of the six comes in runs of two."""

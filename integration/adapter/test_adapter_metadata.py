@@ -64,7 +64,7 @@ def test_freshness_of_sources_needs_no_column_and_no_job(dbt, spark):
     assert "told_indexed` is only indexed" in outcome.log
 
 
-@pytest.mark.parametrize("name", ["told_view", "told_csv"])
+@pytest.mark.parametrize("name", ["told_view", pytest.param("told_csv", marks=pytest.mark.slow)])
 def test_what_tells_no_time_asks_for_loaded_at_field(dbt, name):
     outcome = dbt("source", "freshness", "--select", f"source:told.{name}", "source:told.clustered")
     assert not outcome.success
@@ -73,7 +73,9 @@ def test_what_tells_no_time_asks_for_loaded_at_field(dbt, name):
     assert "set loaded_at_field for this source" in outcome.log
 
 
-@pytest.mark.parametrize("selection", [["--no-compile"], ["--select", "clustered", "source:told"]])
+@pytest.mark.parametrize(
+    "selection", [pytest.param(["--no-compile"], marks=pytest.mark.slow), ["--select", "clustered", "source:told"]]
+)
 def test_the_documentation_has_statistics(dbt, spark, selection):
     assert dbt("docs", "generate", *selection).success
     catalog = dbt.artifact("catalog.json")

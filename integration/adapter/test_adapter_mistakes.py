@@ -117,6 +117,7 @@ def test_a_python_that_cannot_run_workers_is_named_before_a_job_fails(dbt, monke
     assert told in debugged.printed + debugged.log
 
 
+@pytest.mark.slow
 def test_a_metastore_that_another_process_has_open_is_a_one_line_error(project_at, tmp_path):
     database = tmp_path / "metastore_db"
     database.mkdir()

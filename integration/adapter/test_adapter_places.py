@@ -45,6 +45,7 @@ def test_a_dropped_relation_leaves_no_folder(rooted, lake, identifier):
     assert not (lake / "root" / "rooted" / identifier).exists()
 
 
+@pytest.mark.slow
 def test_a_renamed_table_keeps_its_rows_and_its_old_name_can_be_reused(rooted, rows, lake):
     assert rooted("run", "--select", "clustered").success
     outcome = rooted.operation("rename_it", identifier="clustered", to="renamed")

@@ -45,6 +45,7 @@ def test_a_model_is_published_by_every_run(dbt, spark, kind):
     assert publish(dbt, model="shared").printed.strip() == "main.shared: delta readers see version 1"
 
 
+@pytest.mark.slow
 def test_the_operation_switches_publishing_and_runs_without_the_key_keep_it(dbt, spark):
     build(dbt)
     assert publish(dbt, model="shared").printed.strip() == "main.shared: not published"

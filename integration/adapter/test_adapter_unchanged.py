@@ -149,6 +149,7 @@ def test_another_version_of_the_same_number_makes_the_model_run(dbt, spark, tmp_
     assert spark.table("main.skips").where("id = 2000").count() == 1
 
 
+@pytest.mark.slow
 def test_a_model_whose_last_version_cannot_be_read_runs(dbt, spark, tmp_path):
     spark.sql("drop table main.skips")
     spark.range(3).selectExpr("id", "id as found").write.saveAsTable("main.skips", path=str(tmp_path / "skips"))
@@ -156,6 +157,7 @@ def test_a_model_whose_last_version_cannot_be_read_runs(dbt, spark, tmp_path):
     assert spark.table("main.skips").count() == 100
 
 
+@pytest.mark.slow
 def test_a_python_model_with_the_key_runs_once(dbt, tmp_path, monkeypatch):
     runs = tmp_path / "runs"
     monkeypatch.setenv("RUNS_OF_PYTHON_MODEL", str(runs))
@@ -167,7 +169,7 @@ def test_a_python_model_with_the_key_runs_once(dbt, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("addition", "why"),
     [
-        (", rand() as r", "a function such as rand or uuid"),
+        pytest.param(", rand() as r", "a function such as rand or uuid", marks=pytest.mark.slow),
         (", current_timestamp() as t", "the current time, user or schema"),
     ],
 )

@@ -168,6 +168,7 @@ def test_cuts_follow_a_workload_for_given_keys_and_later_rows_follow_them(spark,
     assert mean_opened(without) == pytest.approx(before, rel=0.15)
 
 
+@pytest.mark.slow
 def test_auto_changes_keys_only_past_the_gain(spark, events):
     told = []
     options = {"zorder": "auto", "progress": told.append, **OPTIONS}
@@ -216,6 +217,7 @@ def project_of(spark, exposures=(), **queries):
     return ProjectWorkload(spark, {**nodes, "exposure.e": shown}, None)
 
 
+@pytest.mark.slow
 def test_joins_count_where_their_values_skip_partitions_and_are_named_where_they_do_not(spark, events):
     days = events.selectExpr("id", "day", "customer").where("day < '2024-01-25'")
     facts = ZTable.write(spark, "z.joined_facts", days, partition_by=["day"], zorder=["customer"], **OPTIONS)
@@ -246,6 +248,7 @@ def test_joins_count_where_their_values_skip_partitions_and_are_named_where_they
     assert joined.notes[-1] == "the partition columns stay: joins skip by day while they run"
 
 
+@pytest.mark.slow
 def test_the_keys_of_a_merge_count_as_conditions_that_skip_files(spark, events, tmp_path):
     table = ZTable.write(spark, "z.merged", events, zorder=["customer"], **OPTIONS)
     enable(spark, scan_log=tmp_path)

@@ -185,9 +185,8 @@ CONDITIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "made", ["written", pytest.param("built", marks=pytest.mark.slow), pytest.param("adopted", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("made", ["written", "built", "adopted"])
 def test_equality_finds_the_same_rows_as_plain_spark_for_every_type(spark, made, tmp_path):
     rows = [tuple(values[number] for _, values in VALUES.values()) for number in range(2)] * 3
     schema = ", ".join(f"{name} {kind}" for name, (kind, _) in VALUES.items())
@@ -408,6 +407,7 @@ def opens_few(spark, table, present, absent):
         assert reads(table, f"lower(email) = '{lowered(spark, number)}'") <= max(1, total // 10), number
 
 
+@pytest.mark.slow
 def test_filters_of_expressions_skip_files_and_no_result_differs(spark):
     table = ZTable.write(
         spark, "z.bloom_of", mixed(spark, 0, 2_000), zorder=["n"], target_file_size="12kb", bloom=["id", *OF_MIXED]

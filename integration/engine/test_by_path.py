@@ -69,10 +69,6 @@ def sorted_rows(frame):
     return sorted(map(tuple, frame.select(*sorted(frame.columns)).collect()))
 
 
-# Partitions make no difference where a plain table takes the same way.
-KINDS = ["plain", pytest.param("partitioned", marks=pytest.mark.slow), "merging"]
-
-
 def mostly(kind):
     """Every kind. In `make test` one, where other tests take the others the same way."""
     return [
@@ -81,7 +77,7 @@ def mostly(kind):
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly("plain"))
 def test_a_folder_reads_as_its_table_and_skips_files_without_an_entry(spark, made, kind):
     table = made(kind)
     expected, old = sorted_rows(spark.table(table.name)), sorted_rows(table.read(version=0))
@@ -109,7 +105,7 @@ def test_a_folder_reads_as_its_table_and_skips_files_without_an_entry(spark, mad
     assert not [each for each in spark.catalog.listTables() if each.name.startswith("_zl_")]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly("merging"))
 def test_a_folder_is_maintained_without_an_entry(spark, made, kind):
     table = made(kind)
     expected = sorted_rows(spark.table(table.name))
@@ -184,6 +180,7 @@ def test_a_relative_path_is_below_the_working_directory(spark, made, monkeypatch
     assert ZTable.for_path(spark, folder_of(table).name).location == table.location
 
 
+@pytest.mark.slow
 def test_a_folder_without_a_table_says_what_is_there(spark, made, tmp_path):
     table = made("partitioned")
     partition = next(folder_of(table).glob("part=*"))
@@ -222,7 +219,7 @@ def test_a_folder_without_a_table_says_what_is_there(spark, made, tmp_path):
     assert Catalog(spark).find(Catalog(spark).name("z.never")) is None
 
 
-@pytest.mark.parametrize("kind", mostly("merging"))
+@pytest.mark.parametrize("kind", mostly("plain"))
 def test_a_lost_entry_is_made_again(spark, made, kind):
     table = made(kind)
     expected = sorted_rows(spark.table(table.name))
@@ -239,6 +236,7 @@ def test_a_lost_entry_is_made_again(spark, made, kind):
     assert sorted_rows(spark.table(table.name))[:10] == sorted_rows(rows(spark, 10))
 
 
+@pytest.mark.slow
 def test_a_moved_table_may_get_another_name(spark, made, tmp_path):
     table = made("plain", publish=["iceberg"])
     expected, name = sorted_rows(spark.table(table.name)), f"{table.name}_renamed"
@@ -300,6 +298,7 @@ def test_a_copy_never_shares_its_id_with_the_table(spark, made, tmp_path):
     assert len(sorted_rows(spark.table(table.name).union(spark.table(name)))) == len(expected)
 
 
+@pytest.mark.slow
 def test_a_copy_read_by_its_folder_is_never_taken_for_the_table(spark, made, tmp_path):
     """Table id and version are equal; Spark must not reuse the scan of one for the other."""
     table = made("plain")
@@ -319,7 +318,7 @@ def test_a_copy_read_by_its_folder_is_never_taken_for_the_table(spark, made, tmp
     forget(spark, "z.copied_for_reuse")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly("plain"))
 def test_a_plain_entry_of_the_folder_is_taken_over(spark, made, kind):
     table = made(kind)
     expected = sorted_rows(spark.table(table.name))
@@ -366,7 +365,7 @@ class _Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("kind", [pytest.param("plain", marks=pytest.mark.slow), "merging"])
+@pytest.mark.parametrize("kind", ["plain", pytest.param("merging", marks=pytest.mark.slow)])
 def test_an_interrupted_registration_is_completed_by_the_next_one(spark, made, kind, tmp_path, monkeypatch):
     """Stops before each step that changes anything, one after another, and always leaves a table that reads right."""
     table = made(kind, publish=["delta"])

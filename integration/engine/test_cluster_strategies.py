@@ -138,6 +138,7 @@ def test_sort_makes_files_that_are_ranges_of_the_order_of_spark(spark, settings,
         assert table.cluster(strategy="sort", sort_by=sort_by).bytes_rewritten == 0
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_plans_of_several_strategies_wait_side_by_side(spark):
     table = made(spark, "plans", partition_by=["part"])

@@ -63,7 +63,9 @@ def test_the_keys_are_measured_by_default_and_do_not_overlap(clustered):
     assert found.problems == ()
 
 
-@pytest.mark.parametrize("column", ["day", "spread", "word", "amount"])
+@pytest.mark.parametrize(
+    "column", ["day", *(pytest.param(each, marks=pytest.mark.slow) for each in ("spread", "word", "amount"))]
+)
 def test_the_expected_files_are_about_what_random_values_read(clustered, source, column):
     values = [row[0] for row in source.where(f"{column} is not null").select(column).sample(0.002, 3).collect()]
     literal = {"day": "date'{}'", "word": "'{}'"}.get(column, "{}")
@@ -72,6 +74,7 @@ def test_the_expected_files_are_about_what_random_values_read(clustered, source,
     assert expected == pytest.approx(np.mean(read), rel=0.25)
 
 
+@pytest.mark.slow
 def test_a_random_row_is_in_about_as_many_files_as_expected(clustered, source):
     rows = source.select("day", "spread").sample(0.002, 3).collect()
     read = [clustered.explain(f"day = date'{day}' and spread = {spread}").kept_files for day, spread in rows]

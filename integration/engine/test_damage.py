@@ -50,7 +50,7 @@ def test_what_a_newer_release_has_written_is_not_made_anew(spark):
     assert content(folder) == before
 
 
-@pytest.mark.parametrize("left", ["nothing", "identity"])
+@pytest.mark.parametrize("left", ["nothing", pytest.param("identity", marks=pytest.mark.slow)])
 def test_a_table_whose_log_is_gone_is_told_and_saved_from_its_manifest(spark, left):
     name = f"z.lost_{left}"
     table = ZTable.write(spark, name, rows(spark, 5), retain_hours=0)

@@ -254,6 +254,7 @@ def test_indexes_are_built_and_dropped_without_touching_data(spark):
     assert table.explain("length(name) = 7").kept_files == total
 
 
+@pytest.mark.slow
 def test_the_column_of_an_expression_may_go_and_come_back(spark):
     frame = spark.sql("select id, string(id) s from range(300)")
     options = {"zorder": ["id"], "target_file_size": "1kb"}

@@ -35,6 +35,7 @@ def opened(spark, query):
     return found, scans.files[0]
 
 
+@pytest.mark.slow
 def test_lookups_of_urls_open_few_files(spark):
     source = spark.sql(URLS.format(0, ROWS)).cache()
     table = ZTable.write(spark, "z.urls", source, zorder=["url"], target_file_size="8kb")

@@ -161,7 +161,8 @@ CONDITIONS = [
 TOGETHER = [["t", "d"], ["b", "at"]]
 
 
-@pytest.mark.parametrize("made", ["written", pytest.param("built", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("made", ["written", "built"])
 def test_equality_finds_the_same_rows_as_plain_spark_for_every_type(spark, made):
     rows = [tuple(values[number] for _, values in VALUES.values()) for number in range(2)] * 3
     schema = ", ".join(f"{name} {kind}" for name, (kind, _) in VALUES.items())
@@ -353,6 +354,7 @@ def test_rows_that_the_driver_knows_are_part_of_a_plan(spark):
         assert same_rows(frame, spark.createDataFrame(some, schema))
 
 
+@pytest.mark.slow
 def test_a_merge_by_several_columns_opens_only_the_files_of_its_keys(spark):
     rows = ["cast(id % 50 as int) as shop", "cast(id div 50 as string) as number", "id % 97 as n"]
     frame = spark.range(4_000).selectExpr(*rows)

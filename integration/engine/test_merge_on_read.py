@@ -309,6 +309,9 @@ def test_a_condition_chooses_the_file_groups_of_a_compaction(spark):
         planned = table.compact(schedule=True, where={"p": "x"})
     assert planned.groups == 1
     assert table.information()["pending"] == {"clustering": [], "compaction": list(planned.plans)}
+    for settings in ({"execute": True, "max_bytes": "1gb"}, {"plan": planned.plans[0], "logs_only": True}):
+        with pytest.raises(ConfigError, match="only applies to a new plan"):
+            table.compact(**settings)
     with pytest.warns(DeprecationWarning, match="execute_only is now called execute"):
         assert table.compact(execute_only=True).plans == planned.plans
 
@@ -476,6 +479,7 @@ def test_a_base_is_rewritten_once_deletes_have_taken_a_share_of_its_rows(spark):
     assert same_rows(spark.table("z.mor_deletes"), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_old_logs_are_merged_however_small_they_are(spark):
     settings = {"compaction": "inline", "compact_every": 100, "compaction_min_log_ratio": 1000}
@@ -490,6 +494,7 @@ def test_old_logs_are_merged_however_small_they_are(spark):
         assert upsert(spark, by_commits, "select 1L k, 1L a, 'one' v").compacted == {}
 
 
+@pytest.mark.slow
 @pytest.mark.newest_spark
 def test_a_log_merged_from_others_is_as_old_as_its_oldest_record(spark, monkeypatch):
     hours, clock = [0], time.time_ns
@@ -828,6 +833,7 @@ def test_a_compaction_merges_each_slice_in_its_task_where_arrow_knows_equal_keys
             assert (places[1:] >= places[:-1]).all(), path
 
 
+@pytest.mark.slow
 def test_a_compaction_in_tasks_leaves_the_slices_that_it_cannot_read_to_spark(spark):
     table = made(spark, "by_both", "select id k, cast(id % 2 as string) p, 'v' v from range(100)", partition_by="p")
     upsert(spark, table, "select 1L k, '1' p, 'old' v")

@@ -90,6 +90,7 @@ def test_nothing_from_before_a_delete_comes_back(spark):
     assert held(table) == [*wanted, (9, 2, "new", 49, None)]
 
 
+@pytest.mark.slow
 def test_values_of_every_type_are_kept(spark):
     columns = {
         "f": ("double", "double('NaN')"),
@@ -120,6 +121,7 @@ def test_values_of_every_type_are_kept(spark):
     assert (row.e, str(row.d)) == ("new", "12345.00001")
 
 
+@pytest.mark.slow
 def test_without_ordering_keys_are_unique_and_a_first_build_fills_too(spark):
     table = made(spark, "first", [(1, 1, "a", None, None), (1, 3, None, 3, None), (1, 2, None, 2, "y")])
     assert held(table) == [(1, 3, "a", 3, "y")]

@@ -196,6 +196,7 @@ def test_other_software_cannot_write(spark):
     assert [each for each in before if not each.exists()] == []
 
 
+@pytest.mark.slow
 def test_a_clean_takes_no_file_from_a_slow_reader(spark):
     rows = spark.range(1000).selectExpr("id k", "0 v")
     table = ZTable.write(

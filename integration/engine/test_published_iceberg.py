@@ -87,6 +87,7 @@ def test_files_are_skipped_by_their_partition(spark):
     assert_seen(spark, table)
 
 
+@pytest.mark.slow
 def test_each_kind_of_commit_is_published_as_what_it_is(spark):
     name, settings = "z.ice_kinds", {"zorder": ["k"], "partition_by": ["p"], "target_file_size": "8kb"}
     table = ZTable.write(spark, name, spark.sql(ROWS.format(0, 100)), **settings, publish="delta,iceberg")

@@ -360,8 +360,7 @@ OTHERS = [
 @pytest.mark.parametrize(
     ("damage", "partition"),
     [
-        REPRESENTATIVE[0],
-        *(pytest.param(*each, marks=pytest.mark.slow) for each in REPRESENTATIVE[1:]),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in REPRESENTATIVE),
         *(pytest.param(*each, marks=pytest.mark.exhaustive) for each in OTHERS),
     ],
 )

@@ -110,6 +110,7 @@ def differing(spark, name, source, conditions=CONDITIONS):
     return [each for each in conditions if ids(table, each) != ids(source, each)]
 
 
+@pytest.mark.slow
 def test_a_clustered_table_has_the_rows_of_plain_spark_and_skips_files(spark):
     source, table = written(spark, "z.clock")
     files = len(table.snapshot().files)

@@ -159,6 +159,7 @@ def run_one(path: Path | None, number: int, tests: Sequence[str], limit: int) ->
             "mutants", phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate], database=None
         )
         hypothesis.settings.load_profile("mutants")
+        os.environ["ZLAYOUT_LAWS"] = "full"
         options = ["-x", "-q", "-p", "no:cacheprovider", "-W", "ignore:Module already imported", "--hypothesis-seed=1"]
         os._exit(int(pytest.main([*options, *tests])))
     return os.waitpid(child, 0)[1] != 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
@@ -34,7 +34,7 @@ sys.modules["pruning_laws"] = laws
 _spec.loader.exec_module(laws)
 
 INSTANT = "20260131235959999"
-many = settings(max_examples=150, deadline=None)
+many = laws.many
 
 
 def filters_on_disk(folder: Path, types: Any, files: list[Any], has_filter: list[bool]) -> FilesFilters:

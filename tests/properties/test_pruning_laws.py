@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -324,7 +325,8 @@ def assert_sound(found: Sequence[int], files: Sequence[Rows], expr: Expr) -> Non
 
 # ---------------------------------------------------------------------------------------------------- laws
 
-many = settings(max_examples=150, deadline=None)
+# Other examples in each run; `make test-all` and the mutants take twice as many.
+many = settings(max_examples=150 if os.environ.get("ZLAYOUT_LAWS") == "full" else 75, deadline=None)
 
 
 @many

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -20,6 +21,8 @@ from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_tabl
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 
+# Other examples in each run; `make test-all` takes twice as many.
+many = settings(max_examples=200 if os.environ.get("ZLAYOUT_LAWS") == "full" else 100, deadline=None)
 VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),
     pa.int8(): st.integers(-128, 127),
@@ -42,7 +45,7 @@ def columns(draw: st.DrawFn) -> pa.Array:
     return values.slice(draw(st.integers(0, len(values))), draw(st.integers(0, len(values))))
 
 
-@settings(deadline=None, max_examples=200)
+@many
 @given(columns())
 def test_a_chunk_gives_back_its_values(values: pa.Array) -> None:
     chunk = chunk_of(values)
@@ -96,7 +99,7 @@ def path_of(path: tuple[str, str]) -> str:
     return "/".join(each for each in path if each) + ".parquet"
 
 
-@settings(deadline=None, max_examples=200)
+@many
 @given(COMMITS, st.integers(1, 5), st.integers(0, 3_000), st.data())
 def test_statistics_are_what_the_newest_slice_with_the_file_says(
     commits: list[dict[tuple[str, str], tuple[int, list[Any]]]], group_rows: int, most_bytes: int, data: st.DataObject

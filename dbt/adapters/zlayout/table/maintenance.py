@@ -139,6 +139,9 @@ def compact(  # noqa: PLR0913 - the keywords of ``ZTable.compact``
     problems: list[str] = []
     chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
     size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
+    if execute or plan is not None:
+        of_a_new_plan = {"strategy": strategy, "max_bytes": max_bytes, "where": where, "logs_only": logs_only}
+        problems += problems_of_execution(of_a_new_plan)
     names = {"schedule_only": "schedule", "execute_only": "execute"}
     switches = _renamed_switches("compact", deprecated, names, problems)
     schedule, execute = schedule or "schedule" in switches, execute or "execute" in switches
@@ -152,6 +155,15 @@ def compact(  # noqa: PLR0913 - the keywords of ``ZTable.compact``
         return opened, work.schedule()
     done = work.execute(plan) if execute or plan is not None else work.run()
     return newest_managed(spark, name), done
+
+
+def problems_of_execution(of_a_new_plan: Mapping[str, object]) -> list[str]:
+    """Returns a problem for each argument of a new compaction plan that is given although a call executes others."""
+    return [
+        f"{name}: only applies to a new plan, and execute and plan run existing plans; leave it out"
+        for name, value in of_a_new_plan.items()
+        if value not in (None, False)
+    ]
 
 
 def _compaction_condition(where: object, problems: list[str]) -> str | None:

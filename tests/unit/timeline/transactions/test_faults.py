@@ -114,8 +114,11 @@ CASES = [
 ]
 
 
+# A writer that dies before an effect leaves what one leaves that dies after the effect before it.
 @pytest.mark.parametrize(
-    ("killed", "after"), [(True, False), (True, True), (False, False)], ids=["killed_before", "killed_after", "error"]
+    ("killed", "after"),
+    [pytest.param(True, False, marks=pytest.mark.exhaustive), (True, True), (False, False)],
+    ids=["killed_before", "killed_after", "error"],
 )
 @pytest.mark.parametrize(("operation", "first"), CASES, ids=lambda value: getattr(value, "value", value))
 def test_a_fault_at_any_effect_leaves_the_version_before_or_after(table, operation, first, after, killed) -> None:

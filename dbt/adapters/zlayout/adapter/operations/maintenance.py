@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.config.known_keys import settings_among, unknown_setti
 from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean, parse_size
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
+from dbt.adapters.zlayout.table.maintenance import problems_of_execution
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:
@@ -85,11 +86,7 @@ def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, 
         if not one_table:
             problems.append("plan: an instant belongs to one table; give its model too")
     if wanted["execute"] or "plan" in present:
-        problems += [
-            f"{name}: only applies to a new plan, and execute and plan run existing plans; leave it out"
-            for name in _OF_A_COMPACTION
-            if wanted.get(name) not in (None, False)
-        ]
+        problems += problems_of_execution({name: wanted.get(name) for name in _OF_A_COMPACTION})
     if problems:
         raise ConfigError(problems, "zlayout_compact")
     return wanted
