@@ -11,9 +11,16 @@
   {{ return('_metadata.' ~ property) }}
 {% endmacro %}
 
-{#- Refuses what would hide files from a test. -#}
-{% macro check_whole_table(test) %}
+{#- Refuses what has no files, and what would hide files from a test. -#}
+{% macro check_whole_table(test, model) %}
   {%- if config.get('where') or config.get('limit') -%}
     {% do exceptions.raise_compiler_error(test ~ ' looks at whole tables; take `where` and `limit` away from the test') %}
+  {%- endif -%}
+  {#- `dbt compile` needs no connection. -#}
+  {%- if execute and flags.WHICH in ('test', 'build') -%}
+    {%- set found = load_relation(model) -%}
+    {%- if found and found.is_view -%}
+      {% do exceptions.raise_compiler_error(test ~ ': ' ~ model ~ ' is a view, which has no files; test the tables that it reads') %}
+    {%- endif -%}
   {%- endif -%}
 {% endmacro %}

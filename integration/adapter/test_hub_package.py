@@ -40,6 +40,7 @@ TESTS = {
             }
         },
     ],
+    "few": [{"file_layout.small_files_at_most": {"name": "of_a_view", "arguments": {"max": 0}}}],
     "scattered": [
         {"file_layout.lookup_files_at_most": {"name": "every_file", "column_name": "k", "arguments": {"max": 1}}}
     ],
@@ -50,6 +51,7 @@ EXPECTED = {
     "no_tiny_file": "pass",
     "every_file": "fail",
     "not_whole": "error",
+    "of_a_view": "error",
 }
 
 
@@ -92,6 +94,7 @@ def test_the_package_with_this_adapter(dbt, spark, project_at, source):
     tested = project("test")
     assert {name: str(each.status) for name, each in tested.results.items()} == EXPECTED
     assert "looks at whole tables" in tested.message("not_whole")
+    assert "is a view, which has no files" in tested.message("of_a_view")
     assert spark.table("of_hub.pruned").count() == 2
     assert "o.k in (" in built.results["pruned"].node.compiled_code
     assert spark.table("of_hub.by_range").count() == 0

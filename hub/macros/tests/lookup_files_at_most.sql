@@ -1,6 +1,6 @@
 {#- Fails if a lookup of one value has to read more than `max` files, on average over the smallest value of each file. -#}
 {% test lookup_files_at_most(model, column_name, max) %}
-  {%- do file_layout.check_whole_table('lookup_files_at_most') %}
+  {%- do file_layout.check_whole_table('lookup_files_at_most', model) %}
   with files as (
     select {{ file_layout.file_of_row('file_path') }} as path, min({{ column_name }}) as low, max({{ column_name }}) as high
     from {{ model }}
