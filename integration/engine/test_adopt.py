@@ -74,6 +74,15 @@ def test_nan_that_the_bounds_of_a_file_leave_out_is_found(spark, plain, tmp_path
         assert explanation.files.column("verdict").to_pylist() == ["READ"], condition
 
 
+def test_a_new_column_does_not_show_values_that_the_files_hold_under_its_name(spark, plain, tmp_path):
+    spark.sql("select id, 5 x from range(10)").write.parquet(str(tmp_path / "t"))
+    spark.sql(f"create table {plain} (id bigint) using parquet location '{tmp_path}/t'")
+    table = ZTable.adopt(spark, plain, zorder=["id"], managed=True)
+    table.append(spark.sql("select 10L id, 5 x"), on_schema_change="append_new_columns")
+    assert spark.sql(f"select id from {plain} where x = 5").collect() == [(10,)]
+    assert spark.table(plain).where("x is null").count() == 10
+
+
 def test_an_overwrite_by_another_tool_gives_its_rows(spark, plain):
     write_plain(spark, plain)
     ZTable.adopt(spark, plain, zorder=["k"])

@@ -15,6 +15,7 @@ from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
 from dbt.adapters.zlayout.spark.commit.expression_stats import wanted_expressions
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewLookups
+from dbt.adapters.zlayout.spark.index import optional_indexes
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -116,6 +117,7 @@ def test_queries_open_the_files_of_a_result_and_no_rows_differ(spark):
     assert table.verify(data=True).num_rows == 0
 
 
+@pytest.mark.slow
 def test_an_index_is_built_and_dropped_without_touching_data(spark):
     table = written(spark, "z.lookup_of_built", None)
     files = table.snapshot().files["path"].to_pylist()
@@ -127,6 +129,8 @@ def test_an_index_is_built_and_dropped_without_touching_data(spark):
     check(spark, table, [7, 8, 1_999], [2_000])
     assert table.build_index(lookup="lower(email)").files_read == 0
     # Another session's time zone: its own entries come beside those that are there.
+    with pytest.raises(ConfigError, match=r"lookup: 'LOWER\(email\)' is 'lower\(email\)', .*spell both alike"):
+        table.build_index(lookup=["LOWER(email)"])
     table.build_index(lookup=[HOUR])
     spark.conf.set(ZONE, "Asia/Tokyo")
     assert reads(table, f"{HOUR} = 'never'") == len(files)
@@ -148,6 +152,19 @@ def test_an_index_is_built_and_dropped_without_touching_data(spark):
     assert without_entries(spark, table) == len(files)
     assert table.build_index(execute=True).files_read == len(files)
     check(spark, table, [7, 2_001], [2_010])
+
+
+def test_a_build_in_steps_gives_each_file_all_that_it_lacks(spark, monkeypatch):
+    table = written(spark, "z.lookup_of_steps", ["id"], end=400, writer="spark")
+    table.build_index()
+    table.append(mixed(spark, 2_000, 2_300))
+    # Only the newest files lack entries of the column; all lack those of the expression.
+    files = len(table.snapshot().files)
+    assert table.build_index(lookup=["lower(email)"], schedule=True).files_without == files
+    monkeypatch.setattr(optional_indexes, "_MOST_ROWS", 300)
+    done = table.build_index(execute=True)
+    assert done.files_without == 0
+    check(spark, table, [7, 2_299], [2_301])
 
 
 @pytest.mark.slow
@@ -200,7 +217,7 @@ def test_logs_and_compactions_keep_the_entries(spark):
     assert reads(table, f"lower(email) = '{lowered(spark, 9)}'") == 0
 
 
-@pytest.mark.parametrize("managed", [True, False])
+@pytest.mark.parametrize("managed", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_adopted_tables_have_the_entries(spark, managed):
     name = f"z.lookup_of_adopted_{managed}"
     spark.sql(f"drop table if exists {name}")
@@ -250,6 +267,7 @@ def test_a_column_called_like_an_expression_has_the_index(spark):
     assert table.drop_index(lookup=["lower(s)"]).lookup == ()
 
 
+@pytest.mark.slow
 def test_the_column_of_an_expression_may_go_and_come_back_wider(spark):
     frame = spark.sql("select id, int(id * 7 % 300) as s from range(300)")
     options = {"zorder": ["id"], "target_file_size": "1kb"}
@@ -276,6 +294,8 @@ def test_a_file_in_which_an_expression_fails_is_read(spark):
     )
     assert without_entries(spark, table) == 1
     assert reads(table, "cast(s as int) = 3") == 2
+    # The other expression has its entries all the same.
+    assert reads(table, "lower(s) = 'nobody'") == 0
     assert spark.sql("select id from z.lookup_failing where p <> 1 and cast(s as int) = 3").collect() == [(3,)]
 
 

@@ -100,6 +100,14 @@ def test_an_unclustered_table_without_columns_passes() -> None:
     assert check_against_schema(TableConfig(), pa.schema([])) == TableConfig()
 
 
+def test_an_expression_without_parentheses_is_told_from_a_column() -> None:
+    assert problems_of(lookup=["k % 10"]) == (
+        "lookup: column '`k % 10`' is not in the model",
+        "lookup: put an expression in parentheses, such as (id % 10)",
+    )
+    assert problems_of(bloom="zzz") == ("bloom: column 'zzz' is not in the model",)
+
+
 def test_all_problems_come_in_one_error() -> None:
     assert len(problems_of(zorder="nope, payload", partition_by="gone", stats_columns=["missing"])) == 4
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -163,7 +164,10 @@ def _indexed(
     named = as_columns(wanted, known)
     columns = [path for path in named if path[0] != EXPRESSION]
     expressions = [path for path in named if path[0] == EXPRESSION]
-    return (*_resolve(key, columns, known, problems, _unfit_key), *expressions)
+    found = _resolve(key, columns, known, problems, _unfit_key)
+    if len(found) < len(columns) and any(re.search(r"\W", part) for path in columns for part in path):
+        problems.append(f"{key}: put an expression in parentheses, such as (id % 10)")
+    return (*found, *expressions)
 
 
 def _missing(path: ColumnPath, known: dict[ColumnPath, pa.DataType]) -> str:

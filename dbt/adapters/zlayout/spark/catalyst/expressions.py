@@ -6,6 +6,7 @@ a condition is such an expression if Spark's canonical forms of both are equal; 
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 from collections.abc import Sequence
@@ -18,28 +19,37 @@ from pyspark.errors import PySparkException
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Column
 from dbt.adapters.zlayout.pruning.statistics.validation import is_ordered
+from dbt.adapters.zlayout.spark.catalyst.predictable import (
+    SQL_FUNCTION,
+    called_functions,
+    casts_to_the_current_time,
+    current_time_literal,
+    is_qualified,
+)
 from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, NotUnderstoodError, tree_of
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, type_word
 
 _LOG = logging.getLogger(__name__)
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."
+_OF_USERS = "it calls a user-defined function, which may change"
 _NOT_A_FUNCTION_OF_A_ROW = (
-    (
-        re.compile(r".*UDF.*|.*UDAF.*|.*Reflection.*"),
-        "it calls a user-defined function, which may change",
-    ),
+    (re.compile(rf".*UDF.*|.*UDAF.*|.*Reflection.*|ApplyFunctionExpression|{SQL_FUNCTION}"), _OF_USERS),
     (re.compile(r".*Subquery.*|Exists|OuterReference"), "it has a subquery"),
     (re.compile("LambdaFunction"), "it has a lambda function, and Spark names the variables of each differently"),
     (
         re.compile(r"Current\w*|Now|LocalTimestamp|VariableReference|InputFile\w*"),
         "its value depends on the time or on the session",
     ),
+    (re.compile("AesEncrypt"), "it encrypts values, which gives other ones each time"),
 )
+# What a text has of an object that is not a value: the number of a column in a plan, the address of an object.
+_OF_ONE_PLAN = re.compile(r"#\d+L?|@[0-9a-f]+")
+_LOCAL_TIME = re.compile(r"timestamp(?!_ntz)")
 # Settings that change what functions return, besides the time zone and ANSI mode, where a session has set them.
 _CHANGES_RESULTS = re.compile(
     r"spark\.sql\.(ansi\.(?!enabled)|binaryOutputStyle|chunkBase64String|collation\.|columnNameOfCorruptRecord|csv|"
-    r"decimalOperations\.|icu\.|json|legacy\.|map|parser\.|timestampType|variant)[\w.]*"
+    r"decimalOperations\.|eltOutputAsString|function\.|icu\.|json|legacy\.|map|parser\.|timestampType|variant|xml)[\w.]*"
 )
 _TEXT = re.compile(r"(char|varchar)\(\d+\)")
 
@@ -99,18 +109,7 @@ class ExpressionForms:
         Raises:
             NotUnderstoodError: Spark does not understand it, or its value does not follow from the row alone.
         """
-        try:
-            selected = self._frame.selectExpr(self._jvm.root.PythonUtils.toSeq(self._jvm.list_of([text])))
-            execution = selected.queryExecution()
-            analyzed, optimized = execution.analyzed(), execution.optimizedPlan()
-        except (Py4JJavaError, PySparkException) as error:
-            # PySpark has errors of its own for those of Spark that it knows.
-            message = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
-            raise NotUnderstoodError(str(message).strip().partition("\n")[0]) from error
-        kinds = [str(each.getClass().getSimpleName()) for each in (analyzed, optimized)]
-        generates = kinds[0] == "Project" and str(analyzed.child().getClass().getSimpleName()) == "Generate"
-        if kinds[0] != "Project" or generates or analyzed.projectList().size() != 1:
-            raise NotUnderstoodError("it is no function of one row, such as an aggregate, a window or a generator")
+        analyzed, optimized = self._plans(text)
         named = analyzed.projectList().apply(0)
         written = tree_of(self._jvm, named, Budget())
         for pattern, why in _NOT_A_FUNCTION_OF_A_ROW:
@@ -118,7 +117,8 @@ class ExpressionForms:
                 raise NotUnderstoodError(why)
         if not named.deterministic():
             raise NotUnderstoodError("it is not deterministic")
-        if kinds[1] != "Project" or str(optimized.projectList().apply(0).getClass().getSimpleName()) != "Alias":
+        kind = str(optimized.getClass().getSimpleName())
+        if kind != "Project" or str(optimized.projectList().apply(0).getClass().getSimpleName()) != "Alias":
             raise NotUnderstoodError(
                 "it is a column; columns have statistics by stats_columns, and stand in bloom and lookup without "
                 "parentheses"
@@ -128,11 +128,39 @@ class ExpressionForms:
         sources = tuple(sorted(tree.column_names()))
         if not sources:
             raise NotUnderstoodError("it is a constant")
-        kind = canonical_type(tree.type())
-        if not is_ordered(kind):
+        type_ = canonical_type(tree.type())
+        if not is_ordered(type_):
             raise NotUnderstoodError(f"its type {expression.dataType().sql()} has no order that statistics keep")
-        column = Column((EXPRESSION, text, self._meaning((named, expression), sources)), kind)
-        return BoundExpression(column, sources, tree.kind, self._bound(expression))
+        zoned = any(_is_local_time(each) for each in (*written.nodes(), *tree.nodes()))
+        meaning = self._meaning((named, expression), sources, _form_of(tree, str(expression)), zoned=zoned)
+        return BoundExpression(Column((EXPRESSION, text, meaning), type_), sources, tree.kind, self._bound(expression))
+
+    def _plans(self, text: str) -> tuple[Any, Any]:
+        """Returns the plans, analyzed and optimized, of a query for an expression.
+
+        Raises:
+            NotUnderstoodError: Spark does not understand the expression, or it is no function of one row, or its value
+                depends on more than the row and Spark does not say so.
+        """
+        if why := _unpredictable(text):
+            raise NotUnderstoodError(why)
+        try:
+            selected = self._frame.selectExpr(self._jvm.root.PythonUtils.toSeq(self._jvm.list_of([text])))
+            execution = selected.queryExecution()
+            analyzed, optimized = execution.analyzed(), execution.optimizedPlan()
+        except (Py4JJavaError, PySparkException) as error:
+            # PySpark has errors of its own for those of Spark that it knows.
+            message = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error
+            raise NotUnderstoodError(str(message).strip().partition("\n")[0]) from error
+        nodes = [str(each.getClass().getSimpleName()) for each in (analyzed, *members(analyzed.children()))]
+        if nodes == ["Project", "Project"]:
+            # Spark has put the body of a function that is written in SQL in place of the call.
+            raise NotUnderstoodError(_OF_USERS)
+        if nodes != ["Project", "LogicalRDD"] or analyzed.projectList().size() != 1:
+            raise NotUnderstoodError("it is no function of one row, such as an aggregate, a window or a generator")
+        if casts_to_the_current_time(self._jvm, analyzed):
+            raise NotUnderstoodError("it casts a text such as 'today' to a date or timestamp")
+        return analyzed, optimized
 
     def equal(self, expression: Any, bound: BoundExpression) -> bool:
         """Returns whether a part of a query's condition (Py4J object) is an expression."""
@@ -146,18 +174,56 @@ class ExpressionForms:
         attributes = getattr(expressions, "package$AttributeSeq")(self._jvm.seq(ordered))
         return expressions.BindReferences.bindReference(expression, attributes, False)
 
-    def _meaning(self, forms: Sequence[Any], sources: Sequence[str]) -> str:
-        """Returns what a value depends on besides the row: Spark's release and settings, and the types of columns.
+    def _meaning(self, forms: Sequence[Any], sources: Sequence[str], form: str, *, zoned: bool) -> str:
+        """Returns what a value depends on besides the row and the text of the expression.
+
+        That is Spark's release and settings, the types of columns, and what the text stands for.
 
         Args:
             forms: The expression before and after optimization, which hides the time zone of some functions.
+            form: What the text stands for.
+            zoned: Whether the expression depends on the time zone, whatever its functions are.
         """
         aware = self._jvm.type(f"{_CATALYST}TimeZoneAwareExpression")
         is_instance = self._jvm.virtual("java.lang.Class", "isInstance", "(Ljava/lang/Object;)Z").bindTo(aware)
         test = self._jvm.function(is_instance, "scala.Function1")
-        zoned = any(each.find(test).isDefined() for each in forms)
+        zoned = zoned or any(each.find(test).isDefined() for each in forms)
         types = [f"{name} {self._types[name]}" for name in sources]
-        return "; ".join([self._settings.mode(zoned), *types, *self._settings.others])
+        return "; ".join([self._settings.mode(zoned), *types, *self._settings.others, form])
+
+
+def _unpredictable(text: str) -> str | None:
+    """Returns why the value of an expression may change though its text stays, as far as the text shows it."""
+    if "${" in text:
+        return "its text has ${…}, which Spark replaces"
+    if literal := current_time_literal(text):
+        return f"it has the literal {literal}, which Spark may take for the current time"
+    if name := next(filter(is_qualified, sorted(called_functions(text))), None):
+        return f"it calls {name}, which is not a function of Spark"
+    return None
+
+
+def _is_local_time(node: Node) -> bool:
+    """Returns whether a node is a timestamp constant: the session's time zone decides which instant its text is."""
+    return node.is_literal and _LOCAL_TIME.search(str(node.raw["dataType"])) is not None
+
+
+def _form_of(tree: Node, text: str) -> str:
+    """Returns a digest of what Spark takes an expression for: its functions, columns and constants.
+
+    The same text may stand for something else later, or in another session.
+
+    Args:
+        tree: The optimized expression.
+        text: The same as Spark's text, which has times in the zone of the session.
+    """
+    constants = [
+        (str(each.raw["dataType"]), _OF_ONE_PLAN.sub("", str(each.jvm().value())))
+        for each in tree.nodes()
+        if each.is_literal
+    ]
+    found = repr((_OF_ONE_PLAN.sub("", text), constants))
+    return f"form {hashlib.sha256(found.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -47,6 +48,7 @@ _SETTINGS = {**AS_STORED, "spark.sql.execution.arrow.maxRecordsPerBatch": "65536
 _CASE = "spark.sql.caseSensitive"
 _OPTIONAL = "Bloom filters and lookup entries"
 Found = TypeVar("Found")
+Columns = Sequence[TrackedColumn]
 
 
 def check_expressions(spark: SparkSession, wanted: OptionalIndexes, layout: TableLayout, subject: str) -> None:
@@ -58,9 +60,31 @@ def check_expressions(spark: SparkSession, wanted: OptionalIndexes, layout: Tabl
     every = [(settings.STATS_EXPRESSIONS.key, "statistics", text) for text in wanted.stats_expressions or ()]
     every += [(settings.BLOOM.key, "Bloom filter", text) for text in wanted.bloom_expressions]
     every += [(settings.LOOKUP.key, "lookup index", text) for text in wanted.lookup_expressions]
-    forms = _forms(spark, layout) if every else None
-    if problems := [why for each in every if forms is not None and (why := _problem(forms, *each, layout)) is not None]:
+    if not every:
+        return
+    forms = _forms(spark, layout)
+    problems = [why for each in every if (why := _problem(forms, *each, layout)) is not None]
+    if problems := problems or _spelled_differently(every, forms.known(layout.config.indexes.expressions)):
         raise ConfigError(problems, subject)
+
+
+def _spelled_differently(given: Sequence[tuple[str, str, str]], bound: Sequence[BoundExpression]) -> list[str]:
+    """Returns a sentence for each expression that another index of the table has under another text.
+
+    Conditions are looked up by one of the texts, so the index of the other would never be used.
+
+    Args:
+        given: Key, kind of index and text of each new expression.
+        bound: All expressions of the table.
+    """
+    forms = {each.column.path[1]: each.form for each in bound}
+    new = {text for _, _, text in given}
+    return [
+        f"{key}: {text!r} is {other!r}, of which the table has an index; spell both alike"
+        for key, _, text in given
+        for other, form in forms.items()
+        if (other < text or other not in new) and form.semanticEquals(forms[text])
+    ]
 
 
 def _problem(forms: ExpressionForms, key: str, kind: str, text: str, layout: TableLayout) -> str | None:
@@ -100,7 +124,7 @@ def pieces_of_expressions(
     layout: TableLayout,
     progress: Progress | None = None,
 ) -> Pieces:
-    """Returns the Bloom filters and lookup entries of a table's expressions. A file for which one fails is left out.
+    """Returns the Bloom filters and lookup entries of a table's expressions: none where one fails for a row of a file.
 
     Args:
         spark: The session whose time zone and ANSI mode apply.
@@ -113,12 +137,18 @@ def pieces_of_expressions(
     wanted = wanted_expressions(spark, layout)
     if not wanted.columns or not len(files):
         return Pieces()
-    session, schema_json, values = _session(spark), with_plain_texts(layout.data_json), _values_of(wanted.columns)
+    session, schema_json = _session(spark), with_plain_texts(layout.data_json)
 
-    def pieces(some: DataFiles) -> Pieces:
-        return pieces_by_file(session, store, instant, schema_json, some, wanted, values, progress)
+    def pieces(some: DataFiles, columns: Columns) -> Pieces:
+        of_them = Wanted(
+            tuple(each for each in wanted.filtered if each in columns),
+            tuple(key for key in wanted.looked_up if key.columns[0] in columns),
+        )
+        values = _values_of(of_them.columns)
+        return pieces_by_file(session, store, instant, schema_json, some, of_them, values, progress)
 
-    return Pieces.together(_in_halves(files, pieces, _OPTIONAL))
+    found = _by_expression(files, wanted.columns, pieces, _OPTIONAL)
+    return Pieces.together([each for some in found for each in some])
 
 
 def lacking_of_expressions(
@@ -150,6 +180,20 @@ def _columns_of(spark: SparkSession, layout: TableLayout, texts: Sequence[str]) 
 
 def _values_of(columns: Sequence[TrackedColumn]) -> list[Column]:
     return [functions.expr(each.path[1]) for each in columns]
+
+
+def _by_expression(files: DataFiles, columns: Columns, compute: Callable[..., Found], what: str) -> list[list[Found]]:
+    """Returns what is computed of files: of all expressions together or, where that fails, of one after the other.
+
+    Returns:
+        A list for all, or for each expression; it has a result for each part of the files.
+    """
+    if len(columns) > 1:
+        try:
+            return [[compute(files, columns)]]
+        except Exception as error:  # the index is advice: the write goes on
+            _LOG.warning("%s of expressions are computed one after the other: %s", what, why_failed(error))
+    return [_in_halves(files, partial(compute, columns=[each]), what) for each in columns]
 
 
 def _in_halves(files: DataFiles, compute: Callable[[DataFiles], Found], what: str) -> list[Found]:
@@ -206,17 +250,19 @@ def joined_statistics(column_stats: pa.Table, found: pa.Table) -> pa.Table:
 def statistics_of_expressions(
     spark: SparkSession, store: Store, files: DataFiles, layout: TableLayout, progress: Progress | None = None
 ) -> pa.Table:
-    """Returns the statistics of a table's expressions, one row per file. A file for which one fails is left out."""
+    """Returns the statistics of a table's expressions, one row per file; null where an expression fails for a row."""
     columns = list(_columns_of(spark, layout, layout.config.indexes.stats_expressions or ()).values())
-    values = _values_of(columns)
+    if not columns or not len(files):
+        return column_stats_table(pa.array([], pa.string()), [], [])
     session, schema_json = _session(spark), with_plain_texts(layout.data_json)
 
-    def statistics(some: DataFiles) -> pa.Table:
-        return statistics_by_file(session, store, schema_json, some, columns, values, progress)
+    def statistics(some: DataFiles, columns: Columns) -> pa.Table:
+        return statistics_by_file(session, store, schema_json, some, columns, _values_of(columns), progress)
 
-    found = _in_halves(files, statistics, "statistics") if columns else []
-    nothing = column_stats_table(pa.array([], pa.string()), [], [])
-    return pa.concat_tables(found) if found else nothing
+    found = _by_expression(files, columns, statistics, "statistics")
+    tables = [pa.concat_tables(some) for some in found if some]
+    paths = pa.array(list({path: None for table in tables for path in table["path"].to_pylist()}), pa.string())
+    return reduce(joined_statistics, tables, column_stats_table(paths, [], []))
 
 
 def _session(spark: SparkSession) -> SparkSession:

@@ -136,7 +136,7 @@ def adopt_table(
             schema_json=entry.schema_json,
             partition_by=entry.partition_by,
             layout=stored_settings(config),
-            properties={} if shown is None else {"dropped_columns": _dropped(store, files, entry.schema_json)},
+            properties={"dropped_columns": _dropped(store, files, entry.schema_json)} if managed else {},
             summary=summary,
         )
         pieces = optional_pieces(spark, store, transaction.instant, adopted, adopted, layout)

@@ -89,8 +89,8 @@ class IndexBuilt:
         bloom: The columns that have Bloom filters from now on.
         lookup: The columns that have lookup indexes from now on; ``a+b`` stands for columns together.
         files_read: Number of files that were read for their values.
-        files_without: Number of files that lack a Bloom filter or lookup entries of a column, and that queries for its
-            values read.
+        files_without: Number of files that lack a Bloom filter, lookup entries or statistics of an expression. Queries
+            for such a value read them.
         stats_expressions: The expressions that have statistics from now on.
     """
 
@@ -145,7 +145,7 @@ def build_index(
         else:
             # The table's settings ask for it from the first step on. What others drop later stays dropped.
             more = OptionalIndexes()
-    return opened, replace(_built(opened), files_read=len(tried))
+    return opened, replace(_built(spark, opened), files_read=len(tried))
 
 
 def _step_problems(given: bool, schedule: bool, execute: bool) -> list[str]:
@@ -185,17 +185,15 @@ def _build_some(
         before = config_of(base).indexes
         layout = _layout(base, _plus(before, more), name)
         check_expressions(spark, more, layout, str(name))
-        wanted = wanted_columns(layout)
         lacking = unmeasured = uncomputed = base.files[:0]
         left = False
         if tried is not None:
-            of_expressions = files_unmeasured(spark, opened, layout), files_uncomputed(spark, opened, layout)
-            every = files_without(opened, wanted), *of_expressions
-            known = pa.array(list(tried), pa.string())
-            untried = [files.filter(pc.invert(pc.is_in(files["path"], known))) for files in every]
-            lacking, unmeasured, uncomputed = firsts = [_first_of(files) for files in untried]
-            tried.update(*(files["path"].to_pylist() for files in firsts))
-            left = any(len(first) < len(files) for first, files in zip(firsts, untried, strict=True))
+            every = _lacking_files(spark, opened, layout)
+            untried = _among(base.files, every).minus(tried)
+            first = _first_of(untried)
+            lacking, unmeasured, uncomputed = (_among(files, [first]) for files in every)
+            tried.update(first["path"].to_pylist())
+            left = len(first) < len(untried)
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
         pieces = optional_pieces(spark, opened.store, transaction.instant, lacking, uncomputed, layout, progress)
         if renewed is None and pieces == Pieces() and layout.config.indexes == before:
@@ -234,6 +232,18 @@ def optional_pieces(
 def wanted_columns(layout: TableLayout) -> Wanted:
     """Returns the Bloom filters and lookup indexes of a table's columns."""
     return Wanted(layout.filtered, layout.looked_up)
+
+
+def _lacking_files(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> list[DataFiles]:
+    """Returns the files that lack something of columns, statistics of expressions, or something else of these."""
+    of_columns = files_without(opened, wanted_columns(layout))
+    return [of_columns, files_unmeasured(spark, opened, layout), files_uncomputed(spark, opened, layout)]
+
+
+def _among(files: DataFiles, others: Iterable[DataFiles]) -> DataFiles:
+    """Returns those of some files that are among others."""
+    paths = pa.concat_arrays([contiguous(each["path"]) for each in others])
+    return files.filter(pc.is_in(files["path"], value_set=paths))
 
 
 def _first_of(files: DataFiles) -> DataFiles:
@@ -276,12 +286,12 @@ def drop_index(
             raise ConfigError(problems, str(name))
         layout = _layout(base, _minus(before, unwanted), name)
         if layout.config.indexes == before:
-            return opened, _built(opened)
+            return opened, _built(spark, opened)
         gone = _minus(before, layout.config.indexes)
         dropped = _dropped(opened, gone)
         indexes = partial(_minus, unwanted=gone)
         opened = _committed(spark, name, opened, transaction, layout, dropped, indexes, progress)
-    return opened, _built(opened)
+    return opened, _built(spark, opened)
 
 
 def _dropped(opened: TableSnapshot, gone: OptionalIndexes) -> NewOptional:
@@ -318,10 +328,9 @@ def files_without(opened: TableSnapshot, wanted: Wanted) -> DataFiles:
 
 def lacks_expressions(spark: SparkSession, opened: TableSnapshot) -> bool:
     """Returns whether a file lacks what the table's settings ask for of an expression."""
-    config = config_of(opened.snapshot)
-    if not config.indexes.expressions:
+    layout = TableLayout.of_version(opened.snapshot)
+    if not layout.config.indexes.expressions:
         return False
-    layout = TableLayout.of(config, opened.snapshot.schema_json, opened.location)
     return len(files_unmeasured(spark, opened, layout)) > 0 or len(files_uncomputed(spark, opened, layout)) > 0
 
 
@@ -486,15 +495,17 @@ def _layout_after(indexes: Callable[[OptionalIndexes], OptionalIndexes], head: S
     return indexed_as(head.layout, OptionalIndexes().after(indexes(config_of(head).indexes), usable))
 
 
-def _built(opened: TableSnapshot) -> IndexBuilt:
+def _built(spark: SparkSession, opened: TableSnapshot) -> IndexBuilt:
     layout = TableLayout.of_version(opened.snapshot)
     lacks, _ = _lacking(opened, wanted_columns(layout))
+    _, unmeasured, uncomputed = _lacking_files(spark, opened, layout)
+    lacking = _among(opened.files, [opened.files.filter(pa.array(lacks)), unmeasured, uncomputed])
     indexes = layout.config.indexes
     return IndexBuilt(
         opened.version,
         tuple(map(format_column_path, indexes.bloom or ())),
         tuple(map(format_column_set, indexes.lookup or ())),
-        files_without=int(lacks.sum()),
+        files_without=len(lacking),
         stats_expressions=indexes.stats_expressions or (),
     )
 

@@ -40,7 +40,6 @@ from dbt.adapters.zlayout.spark.index.optional_indexes import wanted_columns
 from dbt.adapters.zlayout.spark.index.outside_changes import missing_files
 from dbt.adapters.zlayout.spark.snapshot.table_layout import (
     TableLayout,
-    config_of,
     tracked_of,
 )
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -118,7 +117,7 @@ def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> p
 
 def _wrong_values(spark: SparkSession, opened: TableSnapshot, files: DataFiles) -> pa.Table:
     """Returns the Bloom filters and lookup entries that lack values of their files."""
-    layout = TableLayout.bound(config_of(opened.snapshot), opened.schema_json, opened.partition_columns)
+    layout = TableLayout.of_version(opened.snapshot)
     wanted = wanted_columns(layout)
     found = lacking_values(spark, opened.store, opened.snapshot.index, files, wanted)
     names = {
@@ -132,10 +131,9 @@ def _wrong_values(spark: SparkSession, opened: TableSnapshot, files: DataFiles) 
 
 def _wrong_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFiles, known: pa.Table) -> pa.Table:
     """Returns the wrong statistics of expressions, as this session understands these."""
-    config = config_of(opened.snapshot)
-    if not config.indexes.stats_expressions:
+    layout = TableLayout.of_version(opened.snapshot)
+    if not layout.config.indexes.stats_expressions:
         return wrong_cells(contiguous(files["path"]), {}, {})
-    layout = TableLayout.of(config, opened.snapshot.schema_json, opened.location)
     found = statistics_of_expressions(spark, opened.store, files, layout)
     paths, names, stored_names = (
         contiguous(found.column("path")),
@@ -150,7 +148,7 @@ def _wrong_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFi
 
 def _wrong_values_of_expressions(spark: SparkSession, opened: TableSnapshot, files: DataFiles) -> pa.Table:
     """Returns the Bloom filters and entries of expressions that lack values, as this session understands these."""
-    layout = TableLayout.of(config_of(opened.snapshot), opened.snapshot.schema_json, opened.location)
+    layout = TableLayout.of_version(opened.snapshot)
     found = lacking_of_expressions(spark, opened.store, opened.snapshot.index, files, layout)
     types = pa.string(), pa.string(), pa.string(), pa.int64()
     paths, kinds, expressions, missing = (pa.array([row[i] for row in found], each) for i, each in enumerate(types))

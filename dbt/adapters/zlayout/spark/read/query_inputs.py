@@ -16,6 +16,14 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.config.incremental import MergeRules
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
+from dbt.adapters.zlayout.spark.catalyst.predictable import (
+    PARTS,
+    SQL_FUNCTION,
+    called_functions,
+    casts_to_the_current_time,
+    current_time_literal,
+    is_qualified,
+)
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.read.file_index import IndexedFileIndex
@@ -38,21 +46,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LOG = logging.getLogger(__name__)
-# A literal, a quoted name or the start of a hint, which stay as they are; or comments and white space, as Spark's lexer
-# has them: a backslash at the end of the line continues a comment, and a carriage return ends it.
-_PARTS = re.compile(
-    r"""((?<!\w)[rR]'[^']*'|(?<!\w)[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|/\*\+)"""
-    r"""|(?:--(?:\\\n|[^\r\n])*|/\*(?!\+).*?\*/|\s+)+""",
-    re.DOTALL,
-)
 # Comments inside of comments, and text between dollar signs, need more than a regular expression.
 _NOT_READ = re.compile(r"/\*(?:(?!\*/).)*/\*|\$\w*\$", re.DOTALL)
-# Spark reads the current time for such a text. The parser does in typed literals, so that a plan does not show it.
-_CURRENT_TIME = re.compile(
-    r"""[rR]?(['"])\s*(?:now|(?:today|tomorrow|yesterday)(?![a-z])\s*\S*?)\s*\1""", re.IGNORECASE
-)
-# Words such as `in` are found as well; no function has their names.
-_CALL = re.compile(r"([\w`.]+)\s*\(")
 _UNPREDICTABLE = {
     "CURRENT_LIKE": "it uses the current time, user or schema",
     "PYTHON_UDF": "it calls a Python function",
@@ -66,17 +61,12 @@ _UNPREDICTABLE_TEXT = {
     re.compile(r"^\W*ScriptTransformation\b", re.MULTILINE): "it runs a script",
     re.compile(r"\b_metadata#\d"): "it reads in which files rows are",
     re.compile(r"variablereference\("): "it uses an SQL variable",
-    re.compile(r"Hive(?:Simple|Generic)?UD(?:A|T)?F|\bSQL(?:Function|TableFunction|ScalarFunction)"): (
-        "it calls a function that is not Spark's"
-    ),
+    re.compile(rf"Hive(?:Simple|Generic)?UD(?:A|T)?F|\b{SQL_FUNCTION}"): ("it calls a function that is not Spark's"),
     # With Spark's random initialization vector; Spark calls it deterministic all the same.
     re.compile(r"\baes_encrypt\("): "it encrypts values, which gives other ones in each run",
 }
-# Spark's rules that put casts in place of functions such as to_date, and the current time in place of such casts.
-_OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
-_RULES_OF_TIMES = ("ReplaceExpressions", "SpecialDatetimeValues")
 _ALL_EXPRESSIONS = 2**31 - 1
-# Where it is true, literals end at other places than `_PARTS` says.
+# Where it is true, literals end at other places than `PARTS` says.
 _NO_ESCAPES = "spark.sql.parser.escapedStringLiterals"
 _TREE_STRING = re.compile(r"\.treeString\(boolean,boolean,int((?:,boolean)*)\)")
 _VIEW = re.compile(r"\bView \(((?:\.?`(?:[^`]|``)+`)+), ")
@@ -309,7 +299,7 @@ def without_comments(sql: str) -> str:
     """
     if _NOT_READ.search(sql):
         return sql
-    return _PARTS.sub(lambda part: " " if part[1] is None else part[1], sql).strip()
+    return PARTS.sub(lambda part: " " if part[1] is None else part[1], sql).strip()
 
 
 def digest_of(content: object) -> str:
@@ -322,16 +312,11 @@ def _look_at_text(catalog: Catalog, texts: Sequence[str], found: _Found) -> None
         found.unknown["its text has ${…}, which Spark replaces"] = None
     if any("\\" in text for text in texts) and catalog.spark.conf.get(_NO_ESCAPES) == "true":
         found.unknown[f"it has a backslash, and {_NO_ESCAPES} is set"] = None
-    literals = [part[1] for text in texts for part in _PARTS.finditer(text) if part[1]]
-    if current := next(filter(_CURRENT_TIME.fullmatch, literals), None):
+    if current := next(filter(None, map(current_time_literal, texts)), None):
         found.unknown[f"it has the literal {current}, which Spark may take for the current time"] = None
-    code = " ".join(
-        _PARTS.sub(lambda part: " " if part[1] is None or part[1][0] != "`" else part[1], text) for text in texts
-    )
-    called = {name.replace("`", "").lower() for name in _CALL.findall(code)}
-    if called:
+    if called := set[str]().union(*map(called_functions, texts)):
         own = _functions_of_users(catalog)
-        for name in sorted(each for each in called if "." in each.strip(".") or each in own):
+        for name in sorted(each for each in called if is_qualified(each) or each in own):
             found.unknown[f"it calls {name}, which is not a function of Spark"] = None
 
 
@@ -358,9 +343,7 @@ def _look_at_plan(catalog: Catalog, plan: Any, found: _Found) -> None:
     for pattern, why in catalog.jvm.once(_unpredictable_patterns):
         if plan.containsPattern(pattern):
             found.unknown[why] = None
-    replaced, with_times = (catalog.jvm.companion(f"{_OPTIMIZER}.{rule}") for rule in _RULES_OF_TIMES)
-    casts = replaced.apply(plan)
-    if not with_times.apply(casts).fastEquals(casts):
+    if casts_to_the_current_time(catalog.jvm, plan):
         found.unknown["it casts a text such as 'today' to a date or timestamp"] = None
     # Spark's own toString leaves out what comes after the first 25 expressions of a node.
     text = str(plan.treeString(True, False, _ALL_EXPRESSIONS, *catalog.jvm.once(_last_flags)))
