@@ -20,16 +20,11 @@ from range(1000)
 """
 PLAIN = "{{ config(materialized='table', file_format='parquet') }}"
 CLUSTERED = "{{ config(materialized='zordered_table', zorder=['event_date', 'customer_id']) }}"
-PUBLISHED = CLUSTERED.replace(") }}", ", publish=['delta']) }}")
-# dbt builds them by name: no kind gains by its place.
-MODELS = {
-    "a_plain": PLAIN,
-    "b_clustered": CLUSTERED,
-    "c_published": PUBLISHED,
-    "d_published": PUBLISHED,
-    "e_clustered": CLUSTERED,
-    "f_plain": PLAIN,
-}
+DELTA = CLUSTERED.replace(") }}", ", publish=['delta']) }}")
+BOTH = CLUSTERED.replace(") }}", ", publish=['delta', 'iceberg']) }}")
+KINDS = {"plain": PLAIN, "clustered": CLUSTERED, "delta": DELTA, "both": BOTH}
+# dbt builds them by name, in one order and then in the other: no kind gains by its place.
+MODELS = {f"{letter}_{kind}": KINDS[kind] for letter, kind in zip("abcdefgh", [*KINDS, *reversed(KINDS)], strict=True)}
 
 
 def project(folder):
@@ -83,7 +78,7 @@ def main():
         build(runner, folder)
         measured = [build(runner, folder) for _ in range(rounds)]
         medians = {}
-        for kind in ("plain", "clustered", "published"):
+        for kind in KINDS:
             each = sorted(run[model] for run, _ in measured for model in MODELS if model.endswith(kind))
             medians[kind] = statistics.median(each)
             print(
@@ -91,7 +86,8 @@ def main():
                 f"quartiles {each[len(each) // 4] * 1000:.0f}-{each[3 * len(each) // 4] * 1000:.0f} ms"
             )
         print(f"ratio clustered : plain = {medians['clustered'] / medians['plain']:.2f}")
-        print(f"ratio published : clustered = {medians['published'] / medians['clustered']:.2f}")
+        for kind in ("delta", "both"):
+            print(f"ratio {kind} : clustered = {medians[kind] / medians['clustered']:.2f}")
         told = [run["b_clustered"] for _, run in measured]
         inside = {phase: statistics.median(each[phase] for each in told) for phase in told[0]}
         print("inside:", ", ".join(f"{phase} {seconds * 1000:.0f} ms" for phase, seconds in inside.items()))
