@@ -118,7 +118,7 @@ def test_rows_are_paired_by_the_key_that_the_model_merges_by_however_it_is_spell
     assert same(spark, f"select {COLUMNS} from main.kept_default", f"select {COLUMNS} from {ORDERS}")
 
 
-@pytest.mark.parametrize("strategy", ["merge", "delete+insert"])
+@pytest.mark.parametrize("strategy", ["merge", pytest.param("delete+insert", marks=pytest.mark.slow)])
 def test_a_row_that_gets_another_key_of_the_model_also_changes_the_old_one(dbt, spark, feeds, strategy):
     _, records = feeds
     run(dbt, "--full-refresh", select=["kept_counts"], counted_by=strategy)
@@ -190,6 +190,7 @@ def test_the_position_is_that_of_the_rows(dbt, spark, feeds):
     assert position == ZTable.for_name(spark, ORDERS).position
 
 
+@pytest.mark.slow
 def test_a_run_reads_each_table_at_one_version_and_two_runs_never_take_the_same_rows(dbt, spark, feeds, monkeypatch):
     from dbt.adapters.zlayout.adapter.materialize import materialization
 

@@ -71,6 +71,7 @@ def test_the_error_for_a_table_without_its_log_says_what_is_left_and_what_to_do(
     assert content(folder) == before
 
 
+@pytest.mark.slow
 def test_the_index_test_names_a_missing_data_file(dbt, spark, folder):
     assert dbt("test", "--select", "damaged").success
     assert dbt("run", "--select", "damaged").success

@@ -51,6 +51,7 @@ def test_an_unchanged_model_writes_nothing_and_says_so(dbt, spark):
     assert skipped(run(dbt))
 
 
+@pytest.mark.slow
 def test_a_model_without_the_key_stores_what_it_was_made_from(dbt, spark):
     assert not skipped(run(dbt, skips=False))
     version = ZTable.for_name(spark, "main.skips").version
@@ -86,6 +87,7 @@ def test_whatever_may_change_the_rows_makes_the_model_run(dbt, spark):
     assert spark.table("main.skips").where("id = 1").count() == 1
 
 
+@pytest.mark.slow
 def test_an_incremental_model_skips_after_a_run_that_found_no_rows(dbt, spark):
     # The first increment has other SQL than the first build.
     assert not skipped(run(dbt, "skips_increment"), "skips_increment")
@@ -98,6 +100,7 @@ def test_an_incremental_model_skips_after_a_run_that_found_no_rows(dbt, spark):
     assert skipped(run(dbt, "skips_increment"), "skips_increment")
 
 
+@pytest.mark.slow
 def test_a_condition_of_a_merge_that_depends_on_the_time_makes_the_model_run(dbt):
     run(dbt, "skips_increment")
     fixed, of_today = "id < 0 and date'2024-01-01' > date'2024-01-02'", "id < 0 and current_date() > date'2024-01-01'"
@@ -118,6 +121,7 @@ def test_a_model_that_no_longer_keeps_its_rows_runs(dbt, spark):
     assert spark.table("main.skips_kept").count() == 101
 
 
+@pytest.mark.slow
 def test_columns_count_as_rows_do(dbt, spark):
     run(dbt, "skips_kept", "--full-refresh")
     ids = spark.sql("select 1L as id where false")
@@ -132,6 +136,7 @@ def test_columns_count_as_rows_do(dbt, spark):
     assert not skipped(run(dbt))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rewrites", [False, True])
 def test_another_version_of_the_same_number_makes_the_model_run(dbt, spark, tmp_path, rewrites):
     folder = Path(urlsplit(ZTable.for_name(spark, "main.ups").location).path)
@@ -181,6 +186,7 @@ def test_rows_that_differ_from_run_to_run_are_never_skipped(dbt, addition, why):
     assert why in done.log
 
 
+@pytest.mark.slow
 def test_a_comment_in_the_file_is_told_apart_from_what_makes_a_model_run(dbt):
     path = dbt.folder / "models/unchanged/skips.sql"
     text = path.read_text()

@@ -102,6 +102,7 @@ def test_a_condition_that_does_not_fit_is_named(by_day):
         by_day.advise(["rand() < 0.5"])
 
 
+@pytest.mark.slow
 def test_auto_chooses_keys_with_one_run_of_the_query_and_keeps_them(spark, events):
     seen = spark.sparkContext.accumulator(0)
 

@@ -218,6 +218,7 @@ def test_equality_finds_the_same_rows_as_plain_spark_for_every_type(spark, made,
     assert [reads(table, condition) for condition in none] == [0] * len(none)
 
 
+@pytest.mark.slow
 def test_an_index_is_built_and_dropped_without_touching_data(spark):
     table = ZTable.write(spark, "z.bloom_built", rows_of(spark), target_file_size="24kb", zorder=["n"])
     text, files = id_of(spark, 5), table.snapshot().files["path"].to_pylist()

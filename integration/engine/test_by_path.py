@@ -365,7 +365,8 @@ class _Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("kind", ["plain", pytest.param("merging", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["plain", "merging"])
 def test_an_interrupted_registration_is_completed_by_the_next_one(spark, made, kind, tmp_path, monkeypatch):
     """Stops before each step that changes anything, one after another, and always leaves a table that reads right."""
     table = made(kind, publish=["delta"])
@@ -419,6 +420,7 @@ def test_a_registration_that_cannot_write_the_manifest_says_so(spark, made, tmp_
     assert spark.newSession().table(table.name).count() == 990
 
 
+@pytest.mark.slow
 def test_a_table_that_the_catalog_owns_keeps_its_files_when_it_is_taken_over(spark, made):
     table = made("merging")
     expected = sorted_rows(spark.table(table.name))

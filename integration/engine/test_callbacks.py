@@ -134,6 +134,7 @@ def test_linux_says_whose_a_connection_is():
         assert owners[callbacks._peer(*client.getsockname())] == os.getuid()
 
 
+@pytest.mark.slow
 def test_indexes_of_sessions_that_are_gone_are_let_go(spark, table):
     def indexes():
         found = [each for each in list(pool.values()) if isinstance(each, ZlayoutFileIndex)]

@@ -90,10 +90,8 @@ def session(spark):
 
 
 # The unit tests take every fixture without Spark.
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.stem, marks=() if path.stem == "numbers" else pytest.mark.slow) for path in FIXTURES],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_predicates_skip_the_files_that_the_fixture_says(session, path):
     fixture, name = Fixture.read(path), f"z.fixture_{path.stem}"
     for key, value in fixture.settings.items():

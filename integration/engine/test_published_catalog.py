@@ -209,6 +209,7 @@ def test_wrong_settings_are_refused_before_anything_is_written(spark, sql_lake):
     assert table.information()["published"] == {}
 
 
+@pytest.mark.slow
 def test_a_table_that_moves_by_its_setting_or_is_registered_elsewhere_keeps_its_entry(spark, sql_lake, tmp_path):
     rows = spark.range(3).selectExpr("id k")
     ZTable.write(spark, "z.cat_moves", rows, **CATALOG)
@@ -230,6 +231,7 @@ def test_a_table_that_moves_by_its_setting_or_is_registered_elsewhere_keeps_its_
     sql_lake.assert_seen(spark, table)
 
 
+@pytest.mark.slow
 def test_a_merge_on_read_table_is_registered_by_its_name(spark, sql_lake):
     rows = spark.range(100).selectExpr("id k", "0 v")
     table = ZTable.write(spark, "z.cat_mor", rows, table_type="merge_on_read", unique_key="k", **CATALOG)

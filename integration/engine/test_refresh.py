@@ -385,6 +385,7 @@ def test_any_state_of_the_index_gives_the_same_rows_and_is_repaired(spark, name,
     spark.sql(f"drop table {name}")
 
 
+@pytest.mark.slow
 def test_columns_that_get_statistics_later_get_them_for_old_files_too(spark, name):
     table = managed(spark, name, stats_columns=["k"])
     assert table.explain("w = 'w77'").skipped_files == 0

@@ -70,6 +70,7 @@ def test_each_version_has_the_rows_and_columns_that_it_had(spark, past):
     assert bag(table.read()) == rows[-1]
 
 
+@pytest.mark.slow
 def test_a_version_skips_files_and_partitions(spark, past):
     table = ZTable.for_name(spark, "z.past")
     frame = table.read(version=1)

@@ -41,7 +41,10 @@ def source(spark):
     return spark.sql(ROWS)
 
 
-@pytest.mark.parametrize(("condition", "files"), CONDITIONS)
+@pytest.mark.parametrize(
+    ("condition", "files"),
+    [pytest.param(*each, marks=pytest.mark.slow if number % 2 else ()) for number, each in enumerate(CONDITIONS)],
+)
 def test_a_condition_on_few_values_opens_few_files_and_gives_the_rows_of_plain_spark(spark, source, condition, files):
     plain = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "false")
