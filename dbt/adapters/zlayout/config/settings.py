@@ -188,8 +188,8 @@ BLOOM = Setting[tuple[ColumnPath, ...] | None](
 LOOKUP = Setting[tuple[ColumnSet, ...] | None](
     "lookup", Scope.TABLE, parse_column_sets, None,
     "Columns, or SQL expressions such as `lower(email)`, with a lookup index, which knows the files of each value: "
-    "`=`, `<=>` and `IN` open no others, and merges by columns with one look nowhere else. A list in the list stands "
-    "for columns together: `['id', ['shop', 'number']]`. `[]` for none. See [Indexes](indexes.md).",
+    "`=`, `<=>` and `IN` open no others, and merges by these columns open no others either. A list in the list "
+    "stands for columns together: `['id', ['shop', 'number']]`. `[]` for none. See [Indexes](indexes.md).",
     absent="as the table has it; none at first")
 STATS_EXPRESSIONS = Setting[tuple[str, ...] | None](
     "stats_expressions", Scope.TABLE, parse_expressions, None,

@@ -146,7 +146,8 @@ class OptionalIndexes:
     Attributes:
         bloom: The columns with Bloom filters, and expressions as `EXPRESSION` and their text; None keeps those that the
             table has.
-        lookup: The columns of each lookup index, or an expression, likewise; None keeps those that the table has.
+        lookup: The columns of each lookup index, or one expression, stored as in `bloom`; None keeps those that the
+            table has.
         stats_expressions: The expressions with statistics, as SQL; None keeps those that the table has.
     """
 

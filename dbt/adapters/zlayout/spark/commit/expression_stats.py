@@ -1,4 +1,4 @@
-"""Statistics, Bloom filters and lookup entries of expressions, which Spark computes from a commit's files before it.
+"""Statistics, Bloom filters and lookup entries of expressions. Spark computes them from new files before the commit.
 
 The index keeps them beside those of columns, so every kind of commit keeps them. A file without them is read.
 """
