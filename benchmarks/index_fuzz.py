@@ -50,6 +50,7 @@ STATS = [
     "date_format(ts, 'EEE HH')", "hour(ts)", "cast(x as string)", "abs(i)", "st.v + 1", "coalesce(s, 'none')",
     "cast(de as double)", "i > 5", "substring(s, 2, 2)", "hex(bi)", "cast(s as int)", "concat(s, cast(n as string))",
     "to_csv(named_struct('t', ts, 'd', d))", "cast(d as timestamp)", "md5(s)", "if(bo, s, null)", "x * 2", "-f",
+    "coalesce(ts, timestamp'2001-02-03 04:05:06')",
 ]  # fmt: skip
 KEYS = {
     "ki": "int", "kl": "bigint", "ks": "string", "kde": "decimal(12,3)", "kdw": "decimal(38,4)", "kd": "date",
