@@ -133,7 +133,7 @@ class Case:
         self.types |= {each.name: each.type for each in SCHEMA if each.name != "id"}
         self.history: dict[int, pa.Table] = {}
         self.rows = self.batch(rng.choice([0, 1, 40, 60, 120]))
-        self.stats = rng.sample(STATS, rng.choice([0, 1, 3, 5]))
+        self.stats = [f"({each})" for each in rng.sample(STATS, rng.choice([0, 1, 3, 5]))]
         self.computed: list[str] = []
         self.bloom, self.lookup = [*self.some_columns(3), *self.some_expressions()], self.some_lookups()
         self.settings: dict[str, Any] = {
@@ -175,7 +175,7 @@ class Case:
         """Expressions for lookup indexes or Bloom filters."""
         given = self.usable_stats(self.rng.sample(STATS, self.rng.choice([0, 0, 1, 2])))
         self.computed += given
-        return [f"({each})" for each in given]
+        return given
 
     def some_lookups(self) -> list[Any]:
         found: list[Any] = list(self.some_columns(4))
@@ -345,7 +345,8 @@ class Case:
 
     def usable_stats(self, listed: list[str]) -> list[str]:
         gone = [n for n in ("b", "h", "de", "n") if n not in self.columns]
-        return [each for each in listed if not any(re.search(rf"\b{n}\b", each) for n in gone)]
+        # One spelling for all settings: those of columns need the parentheses.
+        return [f"({each})" for each in listed if not any(re.search(rf"\b{n}\b", each) for n in gone)]
 
     def do_drop_index(self) -> None:
         layout = self.table.snapshot().layout
