@@ -133,7 +133,7 @@ class Case:
         self.types |= {each.name: each.type for each in SCHEMA if each.name != "id"}
         self.history: dict[int, pa.Table] = {}
         self.rows = self.batch(rng.choice([0, 1, 40, 60, 120]))
-        self.stats = [f"({each})" for each in rng.sample(STATS, rng.choice([0, 1, 3, 5]))]
+        self.stats = self.usable_stats(rng.sample(STATS, rng.choice([0, 1, 3, 5])))
         self.computed: list[str] = []
         self.bloom, self.lookup = [*self.some_columns(3), *self.some_expressions()], self.some_lookups()
         self.settings: dict[str, Any] = {

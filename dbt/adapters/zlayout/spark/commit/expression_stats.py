@@ -6,9 +6,9 @@ The index keeps them beside those of columns, so every kind of commit keeps them
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,21 +63,28 @@ def check_expressions(spark: SparkSession, wanted: OptionalIndexes, layout: Tabl
     if not every:
         return
     forms = _forms(spark, layout)
-    problems = [why for each in every if (why := _problem(forms, *each, layout)) is not None]
-    if problems := problems or _spelled_differently(every, forms.known(layout.config.indexes.expressions)):
+    found = {text: _form_or_error(forms, text) for text in dict.fromkeys(text for _, _, text in every)}
+    problems = [
+        _problem(key, kind, text, error, layout)
+        for key, kind, text in every
+        if isinstance(error := found[text], NotUnderstoodError)
+    ]
+    if not problems:
+        others = forms.known([text for text in layout.config.indexes.expressions if text not in found])
+        problems = _spelled_differently(every, found | {each.column.path[1]: each.form for each in others})
+    if problems:
         raise ConfigError(problems, subject)
 
 
-def _spelled_differently(given: Sequence[tuple[str, str, str]], bound: Sequence[BoundExpression]) -> list[str]:
+def _spelled_differently(given: Sequence[tuple[str, str, str]], forms: Mapping[str, Any]) -> list[str]:
     """Returns a sentence for each expression that another index of the table has under another text.
 
     Conditions are looked up by one of the texts, so the index of the other would never be used.
 
     Args:
         given: Key, kind of index and text of each new expression.
-        bound: All expressions of the table.
+        forms: All expressions of the table, as Spark understands them (Py4J objects), by their text.
     """
-    forms = {each.column.path[1]: each.form for each in bound}
     new = {text for _, _, text in given}
     return [
         f"{key}: {text!r} is {other!r}, of which the table has an index; spell both alike"
@@ -87,16 +94,19 @@ def _spelled_differently(given: Sequence[tuple[str, str, str]], bound: Sequence[
     ]
 
 
-def _problem(forms: ExpressionForms, key: str, kind: str, text: str, layout: TableLayout) -> str | None:
+def _form_or_error(forms: ExpressionForms, text: str) -> Any:
     try:
-        forms.of(text)
+        return forms.of(text).form
     except NotUnderstoodError as error:
-        folders = f" (partition columns {', '.join(layout.partition_by)} do not count)" if layout.partition_by else ""
-        return (
-            f"{key}: {text!r} can have no {kind}: {error}; allowed are deterministic SQL expressions "
-            f"on columns in the files{folders}, with a value that has an order"
-        )
-    return None
+        return error
+
+
+def _problem(key: str, kind: str, text: str, error: NotUnderstoodError, layout: TableLayout) -> str:
+    folders = f" (partition columns {', '.join(layout.partition_by)} do not count)" if layout.partition_by else ""
+    return (
+        f"{key}: {text!r} can have no {kind}: {error}; allowed are deterministic SQL expressions "
+        f"on columns in the files{folders}, with a value that has an order"
+    )
 
 
 def expressions_of(

@@ -498,8 +498,8 @@ def _layout_after(indexes: Callable[[OptionalIndexes], OptionalIndexes], head: S
 def _built(spark: SparkSession, opened: TableSnapshot) -> IndexBuilt:
     layout = TableLayout.of_version(opened.snapshot)
     lacks, _ = _lacking(opened, wanted_columns(layout))
-    _, unmeasured, uncomputed = _lacking_files(spark, opened, layout)
-    lacking = _among(opened.files, [opened.files.filter(pa.array(lacks)), unmeasured, uncomputed])
+    of_expressions = files_unmeasured(spark, opened, layout), files_uncomputed(spark, opened, layout)
+    lacking = _among(opened.files, [opened.files.filter(pa.array(lacks)), *of_expressions])
     indexes = layout.config.indexes
     return IndexBuilt(
         opened.version,

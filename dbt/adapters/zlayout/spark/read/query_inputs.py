@@ -61,7 +61,7 @@ _UNPREDICTABLE_TEXT = {
     re.compile(r"^\W*ScriptTransformation\b", re.MULTILINE): "it runs a script",
     re.compile(r"\b_metadata#\d"): "it reads in which files rows are",
     re.compile(r"variablereference\("): "it uses an SQL variable",
-    re.compile(rf"Hive(?:Simple|Generic)?UD(?:A|T)?F|\b{SQL_FUNCTION}"): ("it calls a function that is not Spark's"),
+    re.compile(rf"Hive(?:Simple|Generic)?UD(?:A|T)?F|\b{SQL_FUNCTION}"): "it calls a function that is not Spark's",
     # With Spark's random initialization vector; Spark calls it deterministic all the same.
     re.compile(r"\baes_encrypt\("): "it encrypts values, which gives other ones in each run",
 }
