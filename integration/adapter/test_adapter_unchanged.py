@@ -175,7 +175,7 @@ def test_a_python_model_with_the_key_runs_once(dbt, tmp_path, monkeypatch):
     ("addition", "why"),
     [
         pytest.param(", rand() as r", "a function such as rand or uuid", marks=pytest.mark.slow),
-        (", current_timestamp() as t", "the current time, user or schema"),
+        (", current_timestamp() as t", "the current time, user or schema (current_timestamp)"),
     ],
 )
 def test_rows_that_differ_from_run_to_run_are_never_skipped(dbt, addition, why):

@@ -94,9 +94,9 @@ def test_the_version_is_that_of_the_analysis(spark, tables):
     [
         ("select rand()", "such as rand or uuid"),
         ("select id from z.read_1 where id = (select length(uuid()))", "such as rand or uuid"),
-        ("select now()", "the current time"),
-        ("select 1 where current_user() = 'x'", "the current time, user"),
-        ("select * from z.read_1 where id in (select unix_timestamp())", "the current time"),
+        ("select now()", "the current time, user or schema (now)"),
+        ("select 1 where current_user() = 'x'", "the current time, user or schema (current_user)"),
+        ("select * from z.read_1 where id in (select unix_timestamp())", "or schema (current_timestamp)"),
         ("select date'today'", "the literal 'today'"),
         ("select * from z.read_1 where timestamp_seconds(id) < ' Yesterday UTC'", "the literal ' Yesterday UTC'"),
         ("select cast(concat('to', 'day') as date)", "casts a text such as 'today'"),

@@ -21,10 +21,8 @@ from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Column
 from dbt.adapters.zlayout.pruning.statistics.validation import is_ordered
 from dbt.adapters.zlayout.spark.catalyst.predictable import (
     SQL_FUNCTION,
-    called_functions,
     casts_to_the_current_time,
-    current_time_literal,
-    is_qualified,
+    hidden_inputs,
 )
 from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, NotUnderstoodError, tree_of
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
@@ -131,8 +129,10 @@ class ExpressionForms:
         type_ = canonical_type(tree.type())
         if not is_ordered(type_):
             raise NotUnderstoodError(f"its type {expression.dataType().sql()} has no order that statistics keep")
-        zoned = any(_is_local_time(each) for each in (*written.nodes(), *tree.nodes()))
-        meaning = self._meaning((named, expression), sources, _form_of(tree, str(expression)), zoned=zoned)
+        # Optimization hides the time zone of some functions, and how a constant was written.
+        constants = any(_is_local_time(each) for each in (*written.nodes(), *tree.nodes()))
+        zoned = constants or self._has_zoned_function(named) or self._has_zoned_function(expression)
+        meaning = self._meaning(sources, _form_of(tree, str(expression)), zoned)
         return BoundExpression(Column((EXPRESSION, text, meaning), type_), sources, tree.kind, self._bound(expression))
 
     def _plans(self, text: str) -> tuple[Any, Any]:
@@ -142,8 +142,9 @@ class ExpressionForms:
             NotUnderstoodError: Spark does not understand the expression, or it is no function of one row, or its value
                 depends on more than the row and Spark does not say so.
         """
-        if why := _unpredictable(text):
-            raise NotUnderstoodError(why)
+        # Functions of users without a schema are seen in the plan.
+        if hidden := hidden_inputs([text], set):
+            raise NotUnderstoodError(hidden[0])
         try:
             selected = self._frame.selectExpr(self._jvm.root.PythonUtils.toSeq(self._jvm.list_of([text])))
             execution = selected.queryExecution()
@@ -174,33 +175,23 @@ class ExpressionForms:
         attributes = getattr(expressions, "package$AttributeSeq")(self._jvm.seq(ordered))
         return expressions.BindReferences.bindReference(expression, attributes, False)
 
-    def _meaning(self, forms: Sequence[Any], sources: Sequence[str], form: str, *, zoned: bool) -> str:
+    def _has_zoned_function(self, expression: Any) -> bool:
+        """Returns whether the session's time zone may change what one of an expression's functions returns."""
+        aware = self._jvm.type(f"{_CATALYST}TimeZoneAwareExpression")
+        is_instance = self._jvm.virtual("java.lang.Class", "isInstance", "(Ljava/lang/Object;)Z").bindTo(aware)
+        return bool(expression.find(self._jvm.function(is_instance, "scala.Function1")).isDefined())
+
+    def _meaning(self, sources: Sequence[str], form: str, zoned: bool) -> str:
         """Returns what a value depends on besides the row and the text of the expression.
 
         That is Spark's release and settings, the types of columns, and what the text stands for.
 
         Args:
-            forms: The expression before and after optimization, which hides the time zone of some functions.
             form: What the text stands for.
-            zoned: Whether the expression depends on the time zone, whatever its functions are.
+            zoned: Whether the value depends on the session's time zone.
         """
-        aware = self._jvm.type(f"{_CATALYST}TimeZoneAwareExpression")
-        is_instance = self._jvm.virtual("java.lang.Class", "isInstance", "(Ljava/lang/Object;)Z").bindTo(aware)
-        test = self._jvm.function(is_instance, "scala.Function1")
-        zoned = zoned or any(each.find(test).isDefined() for each in forms)
         types = [f"{name} {self._types[name]}" for name in sources]
         return "; ".join([self._settings.mode(zoned), *types, *self._settings.others, form])
-
-
-def _unpredictable(text: str) -> str | None:
-    """Returns why the value of an expression may change though its text stays, as far as the text shows it."""
-    if "${" in text:
-        return "its text has ${…}, which Spark replaces"
-    if literal := current_time_literal(text):
-        return f"it has the literal {literal}, which Spark may take for the current time"
-    if name := next(filter(is_qualified, sorted(called_functions(text))), None):
-        return f"it calls {name}, which is not a function of Spark"
-    return None
 
 
 def _is_local_time(node: Node) -> bool:

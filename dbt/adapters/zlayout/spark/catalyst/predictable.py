@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
@@ -27,6 +28,28 @@ _OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
 _RULES_OF_TIMES = ("ReplaceExpressions", "SpecialDatetimeValues")
 
 
+def hidden_inputs(texts: Iterable[str], functions_of_users: Callable[[], Collection[str]]) -> list[str]:
+    """Returns what the values of SQL depend on besides rows, as far as the text shows it, a sentence each.
+
+    Args:
+        functions_of_users: Gives the names of functions that are not Spark's, without a schema. It is called only if
+            the SQL calls functions.
+
+    >>> hidden_inputs(["concat(name, '${suffix}')"], set)
+    ['its text has ${…}, which Spark replaces']
+    """
+    texts = list(texts)
+    found = ["its text has ${…}, which Spark replaces"] if any("${" in text for text in texts) else []
+    if literal := next(filter(None, map(current_time_literal, texts)), None):
+        found.append(f"it has the literal {literal}, which Spark may take for the current time")
+    if called := set[str]().union(*map(called_functions, texts)):
+        own = functions_of_users()
+        # Spark's own functions have no schema.
+        names = sorted(each for each in called if "." in each.strip(".") or each in own)
+        found += [f"it calls {name}, which is not a function of Spark" for name in names]
+    return found
+
+
 def current_time_literal(text: str) -> str | None:
     """Returns a literal that Spark may take for the current time.
 
@@ -45,11 +68,6 @@ def called_functions(text: str) -> set[str]:
     """
     code = PARTS.sub(lambda part: " " if part[1] is None or part[1][0] != "`" else part[1], text)
     return {name.replace("`", "").lower() for name in _CALL.findall(code)}
-
-
-def is_qualified(function: str) -> bool:
-    """Returns whether a function is called by its schema; Spark's own are not."""
-    return "." in function.strip(".")
 
 
 def casts_to_the_current_time(jvm: Jvm, plan: Any) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.config.table_config import stored_settings
@@ -84,24 +86,8 @@ def adopt_table(
     table_file = read_table_file(store)
     # After an interrupted adoption, the catalog does not know of it yet. The adoption is then repeated.
     timeline = Timeline(store)
-    if (
-        table_file is not None
-        and table_file.level is Level.MANAGED
-        and entry.table_id == table_file.table_id
-        and timeline.latest_version() is not None
-    ):
-        raise UnsupportedError(f"{name} is already managed; there is nothing to adopt")
-    if (
-        not managed
-        and table_file is not None
-        and table_file.level is Level.MANAGED
-        and timeline.latest_version() is not None
-    ):
-        # Indexing would make the files of all versions live.
-        raise UnsupportedError(
-            f"the folder of {name} holds a managed table; give the table its entry with "
-            f"ZTable.register(spark, '{name}', '{TablePath(location)}')"
-        )
+    if timeline.latest_version() is not None:
+        _check_not_managed(name, entry, table_file, managed=managed)
     check_not_inside_a_table(location)
     if managed:
         check_removable(location)
@@ -119,7 +105,9 @@ def adopt_table(
     keys = config.clustering.columns
     if not managed:
         wait_a_tick(store, files)
-    collected = collect(store, files, layout.tracked, examining(spark, store, entry.schema_json, entry.partition_by))
+    footers = footers_found(store, files["path"].to_pylist())
+    examine = examining(spark, store, entry.schema_json, entry.partition_by)
+    collected = collect(store, files, layout.tracked, examine, footers=footers)
     if managed and collected.unreadable:
         raise UnsupportedError(
             f"{name}: {collected.unreadable[0]} is not a Parquet file, or cannot be read; remove it from the folder,"
@@ -136,7 +124,7 @@ def adopt_table(
             schema_json=entry.schema_json,
             partition_by=entry.partition_by,
             layout=stored_settings(config),
-            properties={"dropped_columns": _dropped(store, files, entry.schema_json)} if managed else {},
+            properties={"dropped_columns": _dropped(footers, entry.schema_json)} if managed else {},
             summary=summary,
         )
         pieces = optional_pieces(spark, store, transaction.instant, adopted, adopted, layout)
@@ -185,6 +173,20 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
     return entry
 
 
+def _check_not_managed(name: TableName, entry: Entry, table_file: TableFile | None, *, managed: bool) -> None:
+    """Checks that a folder with a log does not hold a managed table, unless its adoption was interrupted."""
+    if table_file is None or table_file.level is not Level.MANAGED:
+        return
+    if entry.table_id == table_file.table_id:
+        raise UnsupportedError(f"{name} is already managed; there is nothing to adopt")
+    if not managed:
+        # Indexing would make the files of all versions live.
+        raise UnsupportedError(
+            f"the folder of {name} holds a managed table; give the table its entry with "
+            f"ZTable.register(spark, '{name}', '{TablePath(str(entry.location))}')"
+        )
+
+
 def _only(store: Store, files: DataFiles, shown: list[str]) -> DataFiles:
     """Returns the files of a folder that its manifest lists."""
     gone = set(shown).difference(files["path"].to_pylist())
@@ -196,10 +198,9 @@ def _only(store: Store, files: DataFiles, shown: list[str]) -> DataFiles:
     return files.filter(pc.is_in(files["path"], value_set=pa.array(shown, pa.string())))
 
 
-def _dropped(store: Store, files: DataFiles, schema_json: str) -> list[str]:
+def _dropped(footers: Sequence[pq.FileMetaData | None], schema_json: str) -> list[str]:
     """Returns columns that only the files hold. A new column of such a name must not show their old values."""
     names = {each.name.lower() for each in fields_of(schema_json)}
-    footers = footers_found(store, files["path"].to_pylist())
     schemas = (footer.schema.to_arrow_schema() for footer in footers if footer is not None)
     held = {name.lower() for schema in schemas for name in schema.names}
     return sorted(held - names)

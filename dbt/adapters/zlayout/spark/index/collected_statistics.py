@@ -91,6 +91,7 @@ def collect(
     columns: Sequence[TrackedColumn],
     examine: Examine,
     known: pa.Table | None = None,
+    footers: Sequence[pq.FileMetaData | None] | None = None,
 ) -> Collected:
     """Collects statistics of files. What cannot be determined is unknown.
 
@@ -100,25 +101,26 @@ def collect(
         columns: The columns to track.
         examine: Reads the data of files.
         known: Statistics of some of the files. Complete ones are kept and not collected again.
+        footers: What `footers_found` returned for the files; None to read them.
     """
     if not len(files):
         return Collected(files, known.slice(0, 0) if known is not None else footer_table([], [], columns))
-    found = footers_found(store, files["path"].to_pylist())
+    found = footers_found(store, files["path"].to_pylist()) if footers is None else footers
     readable = pa.array([each is not None for each in found])
     unreadable = tuple(files.filter(pc.invert(readable))["path"].to_pylist())
-    footers = [each for each in found if each is not None]
-    counts = pa.array([each.num_rows for each in footers], pa.int64())
+    read = [each for each in found if each is not None]
+    counts = pa.array([each.num_rows for each in read], pa.int64())
     live = _counted(files.filter(readable), counts)
     paths = live["path"].to_pylist()
-    entries = [footer_statistics(each, columns) for each in footers]
+    entries = [footer_statistics(each, columns) for each in read]
     stored = _known_statistics(known, live, columns)
     keep = {path: complete_cells(stats) for path, stats in stored.items()}
     wanted = {}
-    for number, (path, footer, entry) in enumerate(zip(paths, footers, entries, strict=True)):
+    for number, (path, footer, entry) in enumerate(zip(paths, read, entries, strict=True)):
         left_open = open_columns(footer, columns, entry)
         if asked := tuple(each for each in left_open if each.path not in keep or not keep[each.path][number].as_py()):
             wanted[path] = asked
-    examined, entries = _examined(live, columns, footers, entries, wanted, examine)
+    examined, entries = _examined(live, columns, read, entries, wanted, examine)
     fresh = footer_table(paths, entries, columns)
     structs = {each.path: contiguous(fresh.column(f"c{number}")) for number, each in enumerate(columns)}
     structs |= {path: pc.if_else(keep[path], stats, structs[path]) for path, stats in stored.items()}

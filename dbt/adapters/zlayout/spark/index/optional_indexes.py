@@ -497,9 +497,10 @@ def _layout_after(indexes: Callable[[OptionalIndexes], OptionalIndexes], head: S
 
 def _built(spark: SparkSession, opened: TableSnapshot) -> IndexBuilt:
     layout = TableLayout.of_version(opened.snapshot)
-    lacks, _ = _lacking(opened, wanted_columns(layout))
-    of_expressions = files_unmeasured(spark, opened, layout), files_uncomputed(spark, opened, layout)
-    lacking = _among(opened.files, [opened.files.filter(pa.array(lacks)), *of_expressions])
+    wanted = wanted_columns(layout), wanted_expressions(spark, layout)
+    of_columns, of_expressions = (opened.files.filter(pa.array(_lacking(opened, each)[0])) for each in wanted)
+    computable = _with_rows(of_expressions), files_unmeasured(spark, opened, layout)
+    lacking = _among(opened.files, [of_columns, *computable])
     indexes = layout.config.indexes
     return IndexBuilt(
         opened.version,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
@@ -19,10 +20,8 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, T
 from dbt.adapters.zlayout.spark.catalyst.predictable import (
     PARTS,
     SQL_FUNCTION,
-    called_functions,
     casts_to_the_current_time,
-    current_time_literal,
-    is_qualified,
+    hidden_inputs,
 )
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
@@ -49,12 +48,12 @@ _LOG = logging.getLogger(__name__)
 # Comments inside of comments, and text between dollar signs, need more than a regular expression.
 _NOT_READ = re.compile(r"/\*(?:(?!\*/).)*/\*|\$\w*\$", re.DOTALL)
 _UNPREDICTABLE = {
-    "CURRENT_LIKE": "it uses the current time, user or schema",
     "PYTHON_UDF": "it calls a Python function",
     "SCALA_UDF": "it calls a function that is not Spark's",
 }
 # Leaves of a plan whose rows are part of the query's text.
 _OF_THE_TEXT = frozenset({"OneRowRelation", "Range", "CTERelationRef", "LocalRelation", "ResolvedInlineTable"})
+_CURRENT_LIKE = re.compile(r"\b(current_\w+|localtimestamp|now|session_user|user)\(")
 # What only the text of a plan shows: Spark has no tree pattern for it, or not in every version.
 _UNPREDICTABLE_TEXT = {
     re.compile(r"^\W*Sample\b", re.MULTILINE): "it draws a sample of rows",
@@ -308,16 +307,9 @@ def digest_of(content: object) -> str:
 
 
 def _look_at_text(catalog: Catalog, texts: Sequence[str], found: _Found) -> None:
-    if any("${" in text for text in texts):
-        found.unknown["its text has ${…}, which Spark replaces"] = None
     if any("\\" in text for text in texts) and catalog.spark.conf.get(_NO_ESCAPES) == "true":
         found.unknown[f"it has a backslash, and {_NO_ESCAPES} is set"] = None
-    if current := next(filter(None, map(current_time_literal, texts)), None):
-        found.unknown[f"it has the literal {current}, which Spark may take for the current time"] = None
-    if called := set[str]().union(*map(called_functions, texts)):
-        own = _functions_of_users(catalog)
-        for name in sorted(each for each in called if is_qualified(each) or each in own):
-            found.unknown[f"it calls {name}, which is not a function of Spark"] = None
+    found.unknown.update(dict.fromkeys(hidden_inputs(texts, partial(_functions_of_users, catalog))))
 
 
 def _functions_of_users(catalog: Catalog) -> set[str]:
@@ -340,13 +332,16 @@ def _functions_of_spark(jvm: Jvm) -> list[Any]:
 def _look_at_plan(catalog: Catalog, plan: Any, found: _Found) -> None:
     if not plan.deterministic():
         found.unknown["it uses a function such as rand or uuid, which returns other values in each run"] = None
+    # Spark's own toString leaves out what comes after the first 25 expressions of a node.
+    text = str(plan.treeString(True, False, _ALL_EXPRESSIONS, *catalog.jvm.once(_last_flags)))
     for pattern, why in catalog.jvm.once(_unpredictable_patterns):
         if plan.containsPattern(pattern):
             found.unknown[why] = None
+    if plan.containsPattern(catalog.jvm.once(_current_like)):
+        called = ", ".join(sorted(set(_CURRENT_LIKE.findall(text)))) or "a function"
+        found.unknown[f"it uses the current time, user or schema ({called})"] = None
     if casts_to_the_current_time(catalog.jvm, plan):
         found.unknown["it casts a text such as 'today' to a date or timestamp"] = None
-    # Spark's own toString leaves out what comes after the first 25 expressions of a node.
-    text = str(plan.treeString(True, False, _ALL_EXPRESSIONS, *catalog.jvm.once(_last_flags)))
     for node, why in _UNPREDICTABLE_TEXT.items():
         if node.search(text):
             found.unknown[why] = None
@@ -355,8 +350,15 @@ def _look_at_plan(catalog: Catalog, plan: Any, found: _Found) -> None:
 
 
 def _unpredictable_patterns(jvm: Jvm) -> list[tuple[Any, str]]:
-    patterns = jvm.companion("org.apache.spark.sql.catalyst.trees.TreePattern")
-    return [(getattr(patterns, pattern)(), why) for pattern, why in _UNPREDICTABLE.items()]
+    return [(_tree_pattern(jvm, pattern), why) for pattern, why in _UNPREDICTABLE.items()]
+
+
+def _current_like(jvm: Jvm) -> Any:
+    return _tree_pattern(jvm, "CURRENT_LIKE")
+
+
+def _tree_pattern(jvm: Jvm, name: str) -> Any:
+    return getattr(jvm.companion("org.apache.spark.sql.catalyst.trees.TreePattern"), name)()
 
 
 def _last_flags(jvm: Jvm) -> list[bool]:
