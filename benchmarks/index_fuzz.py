@@ -44,13 +44,13 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 ZONES = ["Europe/Berlin", "America/New_York", "UTC", "Australia/Lord_Howe", "Pacific/Apia", "+05:30"]
 ANSI, ZONE, CASE = "spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive"
 # Columns with lookup indexes and Bloom filters, as SQL.
-INDEXED = ["b", "h", "i", "l", "f", "x", "de", "dw", "d", "ts", "n", "s", "bi", "bo", "st.v", "st.t", "rid"]
+INDEXED = ["b", "h", "i", "l", "f", "x", "de", "dw", "d", "ts", "n", "s", "bi", "bo", "st.v", "st.t", "st.w", "rid"]
 STATS = [
     "lower(s)", "length(s)", "i % 7", "cast(l as string)", "cast(ts as string)", "to_json(named_struct('t', ts))",
     "date_format(ts, 'EEE HH')", "hour(ts)", "cast(x as string)", "abs(i)", "st.v + 1", "coalesce(s, 'none')",
     "cast(de as double)", "i > 5", "substring(s, 2, 2)", "hex(bi)", "cast(s as int)", "concat(s, cast(n as string))",
     "to_csv(named_struct('t', ts, 'd', d))", "cast(d as timestamp)", "md5(s)", "if(bo, s, null)", "x * 2", "-f",
-    "coalesce(ts, timestamp'2001-02-03 04:05:06')",
+    "coalesce(ts, timestamp'2001-02-03 04:05:06')", "st.w - x + f",
 ]  # fmt: skip
 KEYS = {
     "ki": "int", "kl": "bigint", "ks": "string", "kde": "decimal(12,3)", "kdw": "decimal(38,4)", "kd": "date",

@@ -25,10 +25,11 @@
 
 {#- dbt-zlayout cuts many values at their widest gaps, and knows more types. -#}
 {% macro zlayout__prune_by(column, query, max_values) %}
-  {{ return(adapter.prune_by(column, query, max_values, 100)) }}
+  {{ return(zlayout_prune_by(column, query, max_values)) }}
 {% endmacro %}
 
-{#- The values as SQL. None if a text has a quote or a backslash, which databases read in different ways. -#}
+{#- The values as SQL. None if a text has a quote or a backslash, which databases read in different ways, or if a number
+    has more digits than decimals have. -#}
 {% macro literals(values) %}
   {%- set found = [] -%}
   {%- for value in values -%}
@@ -37,10 +38,14 @@
         {{ return(none) }}
       {%- endif -%}
       {%- do found.append("'" ~ value ~ "'") -%}
-    {%- elif value is boolean or value is float -%}
+    {%- elif value is boolean or value is float or value | string | lower in ('nan', 'infinity', '-infinity') -%}
       {%- do exceptions.raise_compiler_error('prune_by takes whole numbers, decimals, texts and dates, not ' ~ value) -%}
     {%- elif value is number -%}
-      {%- do found.append(value | string if value is integer else '{:f}'.format(value)) -%}
+      {%- set literal = value | string if value is integer else '{:f}'.format(value) -%}
+      {%- if literal | length > 40 -%}
+        {{ return(none) }}
+      {%- endif -%}
+      {%- do found.append(literal) -%}
     {%- elif value.isoformat is defined and value.hour is not defined -%}
       {%- do found.append("date '" ~ value.isoformat() ~ "'") -%}
     {%- else -%}

@@ -191,6 +191,21 @@ def test_the_position_is_that_of_the_rows(dbt, spark, feeds):
 
 
 @pytest.mark.slow
+def test_a_sampled_run_takes_nothing(dbt, spark, feeds):
+    orders, _ = feeds
+    run(dbt, turn=0, select=["kept_log", "kept_orders"])
+    orders.append(some(spark, [100], 1))
+    done = run(dbt, "--sample", "3 days", turn=1, select=["kept_log"], success=False)
+    assert "with --sample, zlayout_changes would add rows that the next run adds again" in done.message("kept_log")
+    run(dbt, "--sample", "3 days", turn=1, select=["kept_orders"])
+    (position,) = positions_of(ZTable.for_name(spark, "main.kept_orders").snapshot().properties).values()
+    assert position.version == 0
+    run(dbt, turn=2, select=["kept_log", "kept_orders"])
+    assert log_of(spark, 2) == [("insert", 100, 1)]
+    assert same(spark, f"select {COLUMNS} from main.kept_orders", f"select {COLUMNS} from {ORDERS}")
+
+
+@pytest.mark.slow
 def test_a_run_reads_each_table_at_one_version_and_two_runs_never_take_the_same_rows(dbt, spark, feeds, monkeypatch):
     from dbt.adapters.zlayout.adapter.materialize import materialization
 
@@ -260,7 +275,8 @@ def test_what_has_no_changes_is_refused_with_what_to_do(dbt, spark, feeds):
     ZTable.adopt(spark, "main.feed_foreign")
     done = run(dbt, select=["changes_of_others"], success=False, others="feed_foreign")
     assert "only indexed" in done.message("changes_of_others")
-    for config in ({"as": "table"}, {"as": "view"}, {"as": "ephemeral"}, {"how": "microbatch"}):
+    of_rows = ({"as": "table"}, {"as": "view"}, {"as": "ephemeral"}, {"how": "microbatch"}, {"how": "insert_overwrite"})
+    for config in of_rows:
         done = dbt("compile", "--select", "changes_in_a_table", **config)
         assert not done.success
         assert "zlayout_changes needs a model that keeps its rows" in done.log + str(done.exception)

@@ -83,13 +83,15 @@ def test_whatever_may_change_the_rows_makes_the_model_run(dbt, spark):
     ZTable.for_name(spark, "main.skips").delete("id = 1")
     done = run(dbt)
     assert not skipped(done)
-    assert "something else wrote its rows" in done.log
+    assert "its rows or columns were last changed by something other" in done.log
     assert spark.table("main.skips").where("id = 1").count() == 1
 
 
 @pytest.mark.slow
 def test_an_incremental_model_skips_after_a_run_that_found_no_rows(dbt, spark):
     # The first increment has other SQL than the first build.
+    told = dbt.operation("zlayout_why_run", model="skips_increment").printed
+    assert told == "skips_increment: would run: its first run after a build compiles other SQL (is_incremental)"
     assert not skipped(run(dbt, "skips_increment"), "skips_increment")
     assert skipped(run(dbt, "skips_increment"), "skips_increment")
     ZTable.for_name(spark, "main.ups").append(spark.sql("select 1000L as id, 1L as kind"))
@@ -209,7 +211,7 @@ def test_why_run_names_what_would_make_a_model_run(dbt, spark):
     assert not told["ups"]["skip_unchanged"]
     assert [each.partition(" since")[0] for each in told["skips"]["reasons"]] == ["main.ups has other rows"]
     assert told["ups"]["reasons"][0] == "skip_unchanged is not set"
-    assert told["ups"]["reasons"][1].startswith("something else wrote its rows")
+    assert told["ups"]["reasons"][1].startswith("its rows or columns were last changed by something other")
     # A view below it, which dbt or someone else has changed since.
     assert not skipped(run(dbt))
     run(dbt, "ups_seen", most=2)
@@ -219,7 +221,7 @@ def test_why_run_names_what_would_make_a_model_run(dbt, spark):
     told = dbt.operation("zlayout_why_run", model="skips").printed
     assert told == "skips: would run: the view main.ups_seen is gone"
     refused = dbt.operation("zlayout_why_run", model="main.others")
-    assert "'main.others' is no model of this project" in str(refused.exception) + refused.log
+    assert "'main.others' is not a model of this project" in str(refused.exception) + refused.log
     refused = dbt.operation("zlayout_why_run", model="skpis")
     assert not refused.success
     assert "did you mean 'skips'?" in str(refused.exception) + refused.log

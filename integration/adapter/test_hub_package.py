@@ -25,6 +25,8 @@ MODELS = {
         where {{ file_layout.prune_by('k', 'select k from ' ~ ref('few'), 1) }}
           and {{ file_layout.prune_by('1', 'select k from ' ~ ref('few') ~ ' where k < 0') }}""",
     "by_day": """select {{ file_layout.prune_by('day', 'select day from ' ~ ref('few')) }} as kept from {{ ref('few') }}""",
+    "by_amount": """select {{ file_layout.prune_by('x', 'select 0.1D as x union all select -2.5D') }} as kept from {{ ref('few') }}""",
+    "by_huge": """select {{ file_layout.prune_by('x', 'select 1e300D as x') }} as kept from {{ ref('few') }}""",
     "by_name": """select {{ file_layout.prune_by('name', 'select name from ' ~ ref('few')) }} as kept from {{ ref('few') }}""",
 }
 TESTS = {
@@ -122,6 +124,8 @@ def test_the_package_with_plain_dbt_spark(source, tmp_path):
     assert "where o.k in (3, 700)" in pruned["pruned"] or "where o.k in (700, 3)" in pruned["pruned"]
     assert "where (k between 3 and 700) and false" in pruned["by_range"]
     assert "select day in (date '2026-01-05') as kept" in pruned["by_day"]
+    assert pruned["by_amount"].split(" as kept")[0] in ("select x in (0.1, -2.5)", "select x in (-2.5, 0.1)")
+    assert "select true as kept" in pruned["by_huge"]
     assert "select true as kept" in pruned["by_name"]
 
 

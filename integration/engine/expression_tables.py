@@ -28,7 +28,7 @@ SCHEMA = pa.schema(
         ("s", pa.string()),
         ("bi", pa.binary()),
         ("bo", pa.bool_()),
-        ("st", pa.struct([("v", pa.int32()), ("t", pa.string())])),
+        ("st", pa.struct([("v", pa.int32()), ("t", pa.string()), ("w", pa.int32())])),
     ]
 )
 
@@ -159,7 +159,7 @@ def _one_file(rng, number):
         "s": values,
         "bi": lambda: values().encode(),
         "bo": lambda: rng.choice(truths),
-        "st": lambda: {"v": inner(), "t": values()},
+        "st": lambda: {"v": inner(), "t": values(), "w": inner()},
     }
     makers = {name: _maybe_null(rng, make) for name, make in makers.items()}
     base = number * ROWS_A_FILE

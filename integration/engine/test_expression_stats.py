@@ -12,6 +12,7 @@ from scanned import Scans
 
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.index import optional_indexes
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -345,3 +346,95 @@ def test_a_file_in_which_an_expression_fails_is_read(spark):
     assert measured(table, "length(s)") == 1
     assert table.explain("cast(s as int) = 3").kept_files == 2
     assert spark.sql("select id from z.exprs_failing where p <> 1 and cast(s as int) = 3").collect() == [(3,)]
+
+
+def test_operands_in_another_order_are_another_expression_where_that_matters(spark):
+    floats = spark.createDataFrame([(1e16, -1e16, 1.0, 0.0, -0.0)], "a double, b double, c double, p double, n double")
+    texts = ["(a + b + c)", "cast(greatest(p, n) as string)", "(c + b + a)"]
+    table = ZTable.write(spark, "z.exprs_order", floats, stats_expressions=texts)
+    assert table.explain("a + b + c = 0").kept_files == 0
+    assert table.explain("c + b + a = 1").kept_files == 0
+    ZTable.write(spark, "z.exprs_order", floats, stats_expressions=texts[:2])
+    for condition in ("c + b + a = 0", "a + b + c = 1"):
+        assert spark.sql(f"select * from z.exprs_order where {condition}").count() == 1, condition
+    value = spark.sql("select cast(greatest(n, p) as string) v from z.exprs_order").first().v
+    assert spark.sql(f"select * from z.exprs_order where cast(greatest(n, p) as string) = '{value}'").count() == 1
+    table = ZTable.write(spark, "z.exprs_order", spark.sql("select 1 as a, 2 as b"), stats_expressions=["(a = b)"])
+    assert table.explain("(b = a) <=> true").kept_files == 0
+
+
+def test_case_sensitivity_is_part_of_what_an_expression_means(spark, tmp_path):
+    spark.sql("select id, concat('Aa', id) S from range(2)").coalesce(1).write.parquet(str(tmp_path / "files"))
+    spark.sql(f"create table z.exprs_case (id int, s string) using parquet location '{tmp_path / 'files'}'")
+    for sensitive, condition in (("false", "lower(s) is null"), ("true", "lower(s) in ('aa0', 'aa1')")):
+        try:
+            spark.conf.set("spark.sql.caseSensitive", sensitive)
+            table = ZTable.adopt(spark, "z.exprs_case", lookup=["lower(s)"])
+            assert table.explain(condition).kept_files == 0
+            spark.conf.set("spark.sql.caseSensitive", "true" if sensitive == "false" else "false")
+            assert spark.sql(f"select * from z.exprs_case where {condition}").count() == 2
+        finally:
+            spark.conf.unset("spark.sql.caseSensitive")
+    spark.sql("drop table z.exprs_case")
+
+
+def test_an_expression_may_spell_a_column_in_another_case(spark):
+    table = ZTable.write(spark, "z.exprs_spelled", spark.sql("select 1 id, 'Aa' x"), stats_expressions=["lower(X)"])
+    assert table.explain("lower(x) = 'b'").kept_files == 0
+    assert spark.sql("select * from z.exprs_spelled where lower(x) = 'aa'").count() == 1
+
+
+@pytest.mark.parametrize("key", ["spark.sql.preserveCharVarcharTypeInfo", "spark.sql.someSettingOfLater"])
+def test_every_setting_counts_unless_it_is_known_not_to(spark, key):
+    # A file of one value needs no index.
+    rows = spark.sql("select id, concat('ab', id) t from range(2)")
+    table = ZTable.write(spark, "z.exprs_setting", rows, lookup=["reverse(t)"])
+    for harmless in ("spark.sql.shuffle.partitions", "spark.sql.parquet.compression.codec"):
+        before = spark.conf.get(harmless)
+        spark.conf.set(harmless, "7" if before.isdigit() else "gzip")
+        assert table.explain("reverse(t) = 'x'").kept_files == 0, harmless
+        spark.conf.set(harmless, before)
+    spark.conf.set(key, "true")
+    try:
+        assert table.explain("reverse(t) = 'x'").kept_files == 1
+        # What is written with the setting is found with it.
+        text = "concat(cast(t as char(5)), t)"
+        table = ZTable.write(spark, "z.exprs_setting", rows, lookup=[text])
+        value = spark.sql(f"select {text} v from z.exprs_setting").first().v
+        assert spark.sql(f"select * from z.exprs_setting where {text} = '{value}'").count() == 1
+        assert table.explain(f"{text} = 'x'").kept_files == 0
+    finally:
+        spark.conf.unset(key)
+
+
+def test_a_constant_of_other_bytes_than_utf_8_reads_all_files(spark):
+    rows = spark.sql("select 1 id, cast(X'ff41' as string) t, 'x' u")
+    ZTable.write(spark, "z.exprs_bytes", rows, lookup=["concat(t, u)"], stats_expressions=["concat(t, u)"])
+    text = "cast(X'ff4178' as string)"
+    many = ", ".join(f"'{each}'" for each in "abcdefghijkl")
+    for condition in (f"= {text}", f"in ({text}, {many})"):
+        assert spark.sql(f"select * from z.exprs_bytes where concat(t, u) {condition}").count() == 1, condition
+
+
+def test_python_asks_as_its_own_session_does(spark):
+    other = spark.newSession()
+    enable(other)
+    text, condition = "to_date(t, 'yyyy-MM-dd')", "to_date(t, 'yyyy-MM-dd') = date'2020-01-01'"
+    for session in (spark, other):
+        session.conf.set(ANSI, "false")
+    other.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    spark.conf.set("spark.sql.legacy.timeParserPolicy", "CORRECTED")
+    try:
+        rows = spark.sql("select 1 id, '2020-1-1' t")
+        ZTable.write(spark, "z.exprs_session", rows, lookup=[text], stats_expressions=[text])
+        assert other.sql(f"select * from z.exprs_session where {condition}").count() == 1
+        table = ZTable.for_name(other, "z.exprs_session")
+        # The active session is not the one that is asked.
+        jvm = Catalog(spark).jvm.root.org.apache.spark.sql.SparkSession
+        jvm.setActiveSession(spark._jsparkSession)
+        assert table.count(condition) == 1
+        assert table.explain(condition).kept_files == 1
+        table.delete(condition)
+        assert other.table("z.exprs_session").count() == 0
+    finally:
+        spark.conf.unset("spark.sql.legacy.timeParserPolicy")

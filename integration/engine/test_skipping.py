@@ -291,3 +291,37 @@ def test_a_stage_that_does_not_exist_is_refused_at_the_start_and_later_ignored(s
     kept, total = index_of(spark).last_scan
     assert kept < total
     assert told in caplog.text
+
+
+def test_a_condition_on_a_struct_field_is_about_that_field(spark):
+    enable(spark)
+    rows = "select id, named_struct('a', concat('A', id), 'b', concat('B', id), 'c=\\n', named_struct('x', id, 'y', -id)) t from range(10)"
+    table = ZTable.write(spark, "z.fields", spark.sql(rows), zorder=["id"])
+    # Spark reads only the fields that a query needs, as a struct of fewer fields.
+    for condition in (
+        "t.b = 'B3'",
+        "T.B = 'B3'",
+        "lower(t.b) = 'b3'",
+        "t.`c=\n`.y = -3",
+        "t.`c=\n`.y + 1 = -2",
+        "t.b like 'B3%'",
+    ):
+        assert spark.sql(f"select count(*) from z.fields where {condition}").first()[0] == 1, condition
+        assert table.count(condition) == 1, condition
+    assert spark.sql("select id from z.fields where t.b in ('B3', 'B4', 'A5') and t.`c=\n`.y < -3").first().id == 4
+    assert spark.sql("select id from z.fields where t.a = 'B3'").collect() == []
+    table.delete("t.b = 'B3'")
+    table.replace_where(spark.sql("select 99L id, t from z.fields where id = 4"), "t.b = 'B4'")
+    assert sorted(row.id for row in spark.table("z.fields").collect()) == [0, 1, 2, 5, 6, 7, 8, 9, 99]
+
+
+def test_a_column_called_like_a_field_of_metadata_is_no_field_of_it(spark):
+    enable(spark)
+    rows = spark.createDataFrame([(1, "Aa"), (2, "Bb")], "id int, file_name string")
+    ZTable.write(spark, "z.called", rows, zorder=["id"], stats_expressions=["lower(file_name)"])
+    file = spark.sql("select _metadata.file_name n from z.called").first().n
+    for condition in (f"_metadata.file_name = '{file}'", f"lower(_metadata.file_name) = '{file.lower()}'"):
+        assert spark.sql(f"select * from z.called where {condition}").count() == 2
+    # The column still skips files.
+    spark.sql("select * from z.called where file_name = 'Zz'").collect()
+    assert index_of(spark, "z.called").last_scan == (0, 1)

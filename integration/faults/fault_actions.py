@@ -270,7 +270,7 @@ def follow(spark, name: str, strategy: str, template: str, *, first: bool = Fals
     model = {"resource_type": "model", "name": table, "unique_id": f"model.m.{table}", "config": config}
     this = ZlayoutRelation.create(schema=SCHEMA, identifier=table)
     source = ZlayoutRelation.create(schema=SCHEMA, identifier=source_of(table))
-    view = changes_relation(spark, source, this, model, "k", not first)
+    view = changes_relation(spark, source, this, model, "k", is_increment=not first, takes_all=True)
     change = ", _zl_change" if strategy == "merge" else ""
     rows = spark.sql(f"select k, v, note, p{change} from {view}" + (" where _zl_change <> 'delete'" * (not change)))
     taken, wanted = taken_by(changes_read_by(rows)), read_model(model, None)

@@ -307,10 +307,13 @@ class ZlayoutAdapter(SparkAdapter):
         this: ZlayoutRelation,
         model: Mapping[str, Any],
         unique_key: list[str] | str | None,
-        adds: bool,
+        is_increment: bool,
+        takes_all: bool,
     ) -> ZlayoutRelation | str:
         """Returns the changes of a table since the last run of a model, as a temporary view. See `zlayout_changes`."""
-        return changes_relation(self.session(), relation, this, model, unique_key, adds)
+        return changes_relation(
+            self.session(), relation, this, model, unique_key, is_increment=is_increment, takes_all=takes_all
+        )
 
     @available.parse_none
     @as_dbt_errors()

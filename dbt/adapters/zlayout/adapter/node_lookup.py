@@ -67,7 +67,12 @@ def chosen_tables(
 
 def tables_of(nodes: Nodes) -> list[str]:
     """Returns the tables of all models, seeds and snapshots, spelled as in `table_of`."""
-    return [table_of(name, nodes) for name, node in sorted(nodes.items()) if node["resource_type"] in _RELATIONAL]
+    return [table_of_node(node) for _, node in sorted(nodes.items()) if node["resource_type"] in _RELATIONAL]
+
+
+def table_of_node(node: Mapping[str, Any]) -> str:
+    """Returns the table that a node builds: ``schema.identifier``, in backquotes."""
+    return f"{backquoted(node['schema'])}.{backquoted(node['alias'])}"
 
 
 def table_of(name: str, nodes: Nodes) -> str:
@@ -90,7 +95,7 @@ def table_of(name: str, nodes: Nodes) -> str:
         )
     found = [node for node in relational if name in (node["name"], node["unique_id"])]
     if len(found) == 1:
-        return f"{backquoted(found[0]['schema'])}.{backquoted(found[0]['alias'])}"
+        return table_of_node(found[0])
     if found:
         ids = ", ".join(sorted(node["unique_id"] for node in found))
         raise ConfigError([f"model: '{name}' matches {ids}; give one of these"])

@@ -249,8 +249,8 @@ TARGET_ALIAS = Setting(
     "Name of the existing table there.")
 SKIP_UNCHANGED = Setting(
     "skip_unchanged", Scope.MODEL, parse_boolean, False,
-    "A run writes nothing if the model's SQL, its settings and all that it reads are as at its last commit. See "
-    "[Models that run only when something changed](unchanged.md).")
+    "A run writes nothing if the model's SQL, its settings and all that it reads have not changed since its last "
+    "commit. See [Models that run only when something changed](unchanged.md).")
 CLUSTERING = Setting[ClusteringMode](
     "clustering", Scope.MODEL, _words(ClusteringMode), "off",
     "`inline`: a run that adds rows also clusters, where it pays off. `deferred`: it only writes a plan, which "

@@ -82,6 +82,20 @@ def test_the_origin_holds_until_something_else_changes_rows():
     assert last_origin([header(0, "overwrite")]) is None
 
 
+def test_what_others_changed_while_the_model_ran_makes_the_origin_unknown():
+    merged = header(4, "merge", made_from={"code": "b", "base": 1})
+    built = header(1, "overwrite", made_from={"code": "a", "base": None})
+    assert last_origin([merged, header(3, "delete"), header(2, "clustering"), built]) is None
+    assert last_origin([merged, header(3, "clustering"), header(2, "delete"), built]) is None
+    assert last_origin([merged, header(3, "clustering"), header(2, "indexing"), built])[0].version == 4
+    # What the run read already is no change.
+    assert last_origin([header(4, "merge", made_from={"base": 3}), header(3, "delete"), built])[0].version == 4
+    # Another run of the model is not another writer.
+    assert (
+        last_origin([merged, header(3, "append", made_from={"base": 1}), header(2, "indexing"), built])[0].version == 4
+    )
+
+
 def test_an_origin_that_is_no_object_is_none():
     damaged = replace(header(1, "overwrite"), summary={"made_from": ["x"]})
     assert last_origin([damaged]) is None

@@ -11,7 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.dbt_errors import warn
-from dbt.adapters.zlayout.adapter.materialize.model_write import keeps_rows, read_model
+from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, keeps_rows, read_model
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, view_name
 from dbt.adapters.zlayout.config.column_names import parse_no_expressions
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
@@ -46,12 +46,12 @@ class ChangesRead:
     Attributes:
         source: The table and the version up to which it reads.
         taken: The positions before and after; None if the run must not move them.
-        lost: Why all rows are given to a model that already has rows, or None.
+        why_all: Why all rows are given to a model that already has rows, or None.
     """
 
     source: TableRead
     taken: ChangesTaken | None
-    lost: str | None
+    why_all: str | None
 
 
 # By the name of the view, which belongs to one model, one table and one key. dbt compiles a model and runs it in two
@@ -65,7 +65,9 @@ def changes_relation(
     this: ZlayoutRelation,
     model: Mapping[str, Any],
     unique_key: Sequence[str] | str | None,
-    adds: bool,
+    *,
+    is_increment: bool,
+    takes_all: bool,
 ) -> ZlayoutRelation | str:
     """Returns the changes of a table since a model's last run, as a temporary view.
 
@@ -76,36 +78,44 @@ def changes_relation(
         model: The node that calls.
         unique_key: The columns that identify a row of the table. None for those that the model merges by, or else those
             of a merge-on-read table.
-        adds: Whether the run adds to the rows of the model's table.
+        is_increment: Whether the run adds to the rows of the model's table.
+        takes_all: Whether the run reads all rows of its inputs, and not a sample.
 
     Raises:
-        CompilationError: The node keeps no rows from run to run.
+        CompilationError: The node keeps no rows from run to run, or would add sampled rows twice.
         UnsupportedError: The table has no versions: it is a view, or other tools write it.
     """
     if isinstance(relation, str):
         raise CompilationError(
-            f"{MACRO}: {relation!r} is no relation; write {MACRO}(ref('…')) or {MACRO}(source('…', '…'))"
+            f"{MACRO}: {relation!r} is not a relation; write {MACRO}(ref('…')) or {MACRO}(source('…', '…'))"
         )
     if model.get("resource_type") == "unit_test":
         # Rows that are given to a test of an incremental run say themselves what happened to them.
-        change = "" if adds else ", 'insert' as _zl_change"
+        change = "" if is_increment else ", 'insert' as _zl_change"
         return f"(select *{change} from {relation.render()})"
     tracked = _keeps_position(model)
+    how = read_model(model, None).incremental if tracked else IncrementalConfig()
+    if tracked and is_increment and not takes_all and how.only_adds and not relation.limit == 0:
+        raise CompilationError(
+            f"{this}: with --sample, {MACRO} would add rows that the next run adds again; run it without --sample, or "
+            "with incremental_strategy='merge' and a unique_key"
+        )
     if relation.is_cte:
         raise CompilationError(f"{MACRO}: {relation} is an ephemeral model, which has no versions; make it a table")
+    # Read before the table is opened: a position that another run stores meanwhile is not newer than the table.
+    positions = _positions(session, this) if tracked and is_increment else {}
     table = _opened(session, relation)
     if table is None:
         # The query says so if it runs. Compiling alone needs no table.
         return f"(select *, 'insert' as _zl_change from {relation.render()})"
     until = table.position
-    since = _position(session, this, table.name) if tracked and adds else None
-    how = read_model(model, None).incremental if tracked else IncrementalConfig()
+    since = positions.get(table.name)
     keys = _keys(table, unique_key, how)
     due = since is None or table.rows_changed_after(since.version)
-    frame, given, lost = _changes(table, since, until, keys, due=due, adds=tracked and adds)
-    if lost is not None:
+    frame, given, why_all = _changes(table, since, until, keys, due=due, is_increment=tracked and is_increment)
+    if why_all is not None:
         warn(
-            f"{this}: all rows of {table.name} v{until.version} come as inserts, because {lost}. Rows that "
+            f"{this}: all rows of {table.name} v{until.version} come as inserts, because {why_all}. Rows that "
             f"{table.name} no longer has stay in {this}; run the model with --full-refresh to remove them"
         )
     else:
@@ -114,13 +124,12 @@ def changes_relation(
         told = f", updates as a delete and an insert: {no_key}"
         unpaired = due and since is not None and how.strategy == "merge" and not keys and unique_key is None
         _LOG.info(f"{this}: {given}{told if unpaired else ''}")
-    whole = relation.limit is None and relation.event_time_filter is None
     name = view_name(MACRO, table.name, f"{table.name} {table.location} {this} {model.get('unique_id')} {keys}")
     frame.createOrReplaceTempView(name)
     _READ[name] = ChangesRead(
         TableRead(table.name, table.location, until.version),
-        ChangesTaken(table.name, since, until, due or lost is not None) if tracked and whole else None,
-        lost,
+        ChangesTaken(table.name, since, until, due or why_all is not None) if tracked and takes_all else None,
+        why_all,
     )
     return replace(relation, path=Path(identifier=name))
 
@@ -154,13 +163,13 @@ def check_no_row_twice(read: Mapping[str, ChangesRead], table: ZTable, how: Incr
     Raises:
         ConfigError: It would get some a second time.
     """
-    lost = [each for each in read.values() if each.lost is not None]
-    if how.only_adds and lost and row_count(table.snapshot()):
+    doubled = [each for each in read.values() if each.why_all is not None]
+    if how.only_adds and doubled and row_count(table.snapshot()):
         raise ConfigError(
             [
-                f"{MACRO}: all rows of {each.source.name} would be added again, because {each.lost}; run the model "
+                f"{MACRO}: all rows of {each.source.name} would be added again, because {each.why_all}; run the model "
                 "once with --full-refresh, or set incremental_strategy='merge' and a unique_key"
-                for each in lost
+                for each in doubled
             ],
             table.name,
         )
@@ -186,12 +195,19 @@ def _keeps_position(model: Mapping[str, Any]) -> bool:
         what = f"file_format={file_format!r}"
     elif strategy == "microbatch":
         what = "incremental_strategy='microbatch', which takes rows by their time,"
+    elif strategy == "insert_overwrite" and _replaces_all(read_model(model, None)):
+        what = "incremental_strategy='insert_overwrite' for the whole table, which removes all other rows,"
     else:
         return True
     raise CompilationError(
         f"{model.get('unique_id')}: {MACRO} needs a model that keeps its rows and its position from run to run: "
         f"{_KEEPS_ROWS}; {what} does not"
     )
+
+
+def _replaces_all(wanted: ModelWrite) -> bool:
+    """Returns whether an ``insert_overwrite`` replaces all rows of the table, not only partitions."""
+    return wanted.incremental.partition_overwrite == "static" or not wanted.table_config.partitioning.columns
 
 
 def _opened(session: SparkSession, relation: ZlayoutRelation) -> ZTable | None:
@@ -222,12 +238,13 @@ def _opened(session: SparkSession, relation: ZlayoutRelation) -> ZTable | None:
     return table
 
 
-def _position(session: SparkSession, this: ZlayoutRelation, source: str) -> Position | None:
+def _positions(session: SparkSession, this: ZlayoutRelation) -> Mapping[str, Position]:
+    """Returns how far a model has taken the changes of tables, by their names."""
     try:
         own = ZTable.for_name(session, this.catalog_name)
     except TableNotFoundError:
-        return None
-    return positions_of(own.snapshot().properties).get(source) if own.is_managed else None
+        return {}
+    return positions_of(own.snapshot().properties) if own.is_managed else {}
 
 
 def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: IncrementalConfig) -> tuple[str, ...]:
@@ -247,13 +264,13 @@ def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: Incrementa
 
 
 def _changes(
-    table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, due: bool, adds: bool
+    table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, due: bool, is_increment: bool
 ) -> tuple[DataFrame, str, str | None]:
     """Returns the rows, what they are, and why they are all rows of the table where only changes were asked for."""
     name, version = table.name, until.version
     if since is None:
-        lost = "no run of the model has taken its changes yet" if adds else None
-        return table.net_changes(None, version, unique_key=keys), f"all rows of {name} v{version}, as inserts", lost
+        why_all = "no run of the model has taken its changes yet" if is_increment else None
+        return table.net_changes(None, version, unique_key=keys), f"all rows of {name} v{version}, as inserts", why_all
     try:
         table.check_position(since)
         given = f"changes of {name} from v{since.version} to v{version}"

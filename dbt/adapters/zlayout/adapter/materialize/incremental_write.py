@@ -41,11 +41,12 @@ def managed_table(session: SparkSession, name: str, wanted: ModelWrite, progress
         table = ZTable.for_name(session, name)
         if table.is_managed:
             return table
-    progress("the plain Parquet table is now managed; other tools must no longer write to it")
     zorder = list(wanted.table_config.clustering.names)
     columns = wanted.table_config.statistics.columns
     stats_columns = columns if isinstance(columns, int) else list(map(format_column_path, columns))
-    return ZTable.adopt(session, name, managed=True, zorder=zorder, stats_columns=stats_columns)
+    table = ZTable.adopt(session, name, managed=True, zorder=zorder, stats_columns=stats_columns)
+    progress("the plain Parquet table is now managed; other tools must no longer write to it")
+    return table
 
 
 def write_increment(
@@ -78,8 +79,8 @@ def write_increment(
         **kept_settings(wanted),
         "progress": progress,
         "made_from": made_from,
-        # The version tells what was read, so that the next run is skipped.
-        "commit_empty": wanted.skip_unchanged,
+        # The version tells what was read, so that the next run is skipped, unless it could not be told.
+        "commit_empty": wanted.skip_unchanged and made_from is not None and not made_from["unknown"],
         "changes_taken": changes_taken,
     }
     if how.strategy == "insert_overwrite":

@@ -50,6 +50,7 @@ from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.timeline import Timeline
+from dbt.adapters.zlayout.timeline.transactions.row_changes import BASE
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_writers
 
 if TYPE_CHECKING:
@@ -127,10 +128,10 @@ class Materialization:
             snapshot = table.snapshot()
             self._warn(zone_warning(snapshot.schema_json, snapshot.partition_by, session_zone(self.session)))
             check_no_row_twice(read, table, self._wanted.incremental)
-            batch = self.model.get("batch")
-            return write_increment(table, rows, self._wanted, batch, self._tell, _stored(origin), taken_by(read))
+            batch, stored = self.model.get("batch"), _stored(origin, table.version)
+            return write_increment(table, rows, self._wanted, batch, self._tell, stored, taken_by(read))
 
-        return self._committed(add, Operation.MERGE)
+        return self._committed(add, Operation.MERGE, waits=not self._wanted.incremental.runs_beside_others)
 
     def write_seed(self, rows: DataFrame, keeps_columns: bool) -> ZlayoutAdapterResponse:
         """Replaces the table with the rows of a file, from `seed_frame`."""
@@ -176,14 +177,18 @@ class Materialization:
             self._tell(f"warning: {sentence}")
 
     def _committed(
-        self, write: Callable[[], CommitSummary | ZlayoutAdapterResponse], operation: Operation
+        self,
+        write: Callable[[], CommitSummary | ZlayoutAdapterResponse],
+        operation: Operation,
+        *,
+        waits: bool = True,
     ) -> ZlayoutAdapterResponse:
         """Waits for other writers, writes until there is no conflict, and clusters what rows were added to."""
 
         def wait() -> None:
             wait_for_writers_of(self.session, self.relation.catalog_name, operation, self._tell)
 
-        if not self._wanted.incremental.runs_beside_others or operation is Operation.OVERWRITE:
+        if waits:
             wait()
         done = until_committed(write, self._tell, wait)
         if isinstance(done, ZlayoutAdapterResponse):
@@ -245,8 +250,13 @@ class Materialization:
         return self.query(code)
 
 
-def _stored(origin: Origin | None) -> Mapping[str, Any] | None:
-    return None if origin is None else origin.to_dict()
+def _stored(origin: Origin | None, base: int | None = None) -> Mapping[str, Any] | None:
+    """Returns what a version stores of its origin.
+
+    Args:
+        base: The version of the model's table that the run adds to; None if it replaces all rows.
+    """
+    return None if origin is None else {**origin.to_dict(), BASE: base}
 
 
 def wait_for_writers_of(

@@ -68,8 +68,8 @@ class ModelWrite:
         exact_names: The columns in the properties whose names are case-sensitive: those with ``quote: true``.
         table_config: The settings of the table. The profile gives the ``location_root`` if the model does not.
         cluster_settings: How the table is clustered after a write, as keywords of ``ZTable.cluster``.
-        skip_unchanged: Whether a run writes nothing if nothing has changed since the last one; and whether each commit
-            stores what a later run compares.
+        skip_unchanged: Whether a run writes nothing if nothing has changed since the last one; and whether files of
+            other tools are listed for that where it takes long.
     """
 
     comment: str | None = None

@@ -23,11 +23,12 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
     view_now,
     without_comments,
 )
+from dbt.adapters.zlayout.timeline.transactions.row_changes import BASE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-NO_ORIGIN = "something else wrote its rows or columns, or an older release did"
+NO_ORIGIN = "its rows or columns were last changed by something other than a run of it, or by an older release"
 # Of a model that is not compiled. Comments and keys of its config are in the file as well.
 FILE_CHANGED = "its file has changed"
 _MOST_NAMES = 5
@@ -35,8 +36,8 @@ _MOST_NAMES = 5
 _CHANGES = {
     "code": "its SQL has changed",
     "settings": "its settings have changed",
-    "session": "Spark's version, time zone or SQL dialect has changed",
-    "definitions": "a view that it reads, or columns that it returns, have changed",
+    "session": "Spark's version, the time zone or a spark.sql setting has changed",
+    "definitions": "a view that it reads, or the columns that it returns, have changed",
 }
 
 
@@ -76,7 +77,7 @@ class Origin:
         """
         now = self.to_dict()
         found = [why for key, why in _CHANGES.items() if before.get(key) != now[key]]
-        if before.get("unknown") != []:
+        if before.get("unknown") != [] and not self.inputs.unknown:
             found.append("its last run could not tell all that its rows depend on")
         return [*self.inputs.unknown, *found, *_source_differences(self.inputs.sources, before)]
 
@@ -97,7 +98,7 @@ def origin_of(
     if model.get("language") == "python":
         why = "it is a Python model"
     elif wanted.incremental.strategy == "microbatch":
-        why = "it writes one batch after the other"
+        why = "it is written in batches"
     return Origin(
         code=digest_of(without_comments(sql)),
         raw_code=digest_of(model.get("raw_code")),
@@ -122,6 +123,9 @@ def reasons_to_run(
     }
     changed = [key for key, now in facts.items() if before.get(key) != now]
     found += [FILE_CHANGED if key == "raw_code" else _CHANGES[key] for key in changed]
+    built = before.get(BASE, 0) is None
+    if built and wanted.keeps_rows and "is_incremental" in str(model.get("raw_code")):
+        found.append("its first run after a build compiles other SQL (is_incremental)")
     views = before.get("views")
     for name, definition in views.items() if isinstance(views, Mapping) else ():
         if (now := view_now(spark, str(name))) != definition:
@@ -131,7 +135,7 @@ def reasons_to_run(
         if "/" in name:
             continue
         found_now = source_now(spark, name)
-        difference = "is gone" if found_now is None else found_now.difference(source)
+        difference = found_now if isinstance(found_now, str) else found_now.difference(source)
         if difference is not None:
             found.append(f"{name} {difference}")
     return found

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
 from dbt.adapters.zlayout.adapter.materialize.origin import FILE_CHANGED, NO_ORIGIN, reasons_to_run, sources_text
-from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of, table_of_node
 from dbt.adapters.zlayout.adapter.reports import json_text
-from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_NOT_BUILT = "it has not been built yet"
 _NOT_SET = "skip_unchanged is not set"
 _WRITTEN = ("table", "incremental", "zordered_table")
 
@@ -33,26 +35,23 @@ def why_run_report(
         ConfigError: There is no such model.
     """
     table = None if model is None else table_of(model, nodes)
-    models = {
-        name: node
-        for name, node in sorted(nodes.items())
+    models = [
+        node
+        for _, node in sorted(nodes.items())
         if node["resource_type"] == "model"
-        and (node["config"].get("materialized") in _WRITTEN if table is None else table_of(name, nodes) == table)
-    }
+        and (node["config"].get("materialized") in _WRITTEN if table is None else table_of_node(node) == table)
+    ]
     if table is not None and not models:
-        raise ConfigError([f"model: '{model}' is no model of this project; only a model is skipped"], "zlayout_why_run")
-    found = {node["name"]: _why(session, name, node, nodes, schema_root) for name, node in models.items()}
+        problem = f"model: '{model}' is not a model of this project; only models can be skipped"
+        raise ConfigError([problem], "zlayout_why_run")
+    found = {node["name"]: _why(session, node, schema_root) for node in models}
     if as_json:
         return json_text(found)
     return "\n".join(f"{name}: {_sentence(each)}" for name, each in found.items()) or "the project has no tables"
 
 
 def _why(
-    session: SparkSession,
-    unique_id: str,
-    node: Mapping[str, Any],
-    nodes: Nodes,
-    schema_root: Callable[[str | None], str | None],
+    session: SparkSession, node: Mapping[str, Any], schema_root: Callable[[str | None], str | None]
 ) -> dict[str, Any]:
     """Returns whether one model skips, the version it wrote last, what it read for that, and why it would run."""
     found: dict[str, Any] = {"skip_unchanged": False, "version": None, "reads": "", "reasons": []}
@@ -60,14 +59,16 @@ def _why(
         wanted = read_model(node, schema_root(node["schema"]))
         found["skip_unchanged"] = wanted.skip_unchanged
         not_set = [] if wanted.skip_unchanged else [_NOT_SET]
-        origin = ZTable.for_name(session, table_of(unique_id, nodes)).made_from()
+        name = table_of_node(node)
+        catalog = Catalog(session)
+        if catalog.find(catalog.name(name)) is None:
+            return {**found, "reasons": [_NOT_BUILT]}
+        origin = ZTable.for_name(session, name).made_from()
         if origin is None:
             return {**found, "reasons": [*not_set, NO_ORIGIN]}
         version, before = origin
         reasons = [*not_set, *reasons_to_run(session, before, node, wanted)]
         return {**found, "version": version, "reads": sources_text(before), "reasons": reasons}
-    except TableNotFoundError:
-        why = "it has not been built yet"
     except Exception as error:  # one model must not hide the others
         why = f"it cannot be compared with its last run: {short_message(error)}"
     return {**found, "reasons": [why]}

@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.catalyst.predictable import (
     casts_to_the_current_time,
     hidden_inputs,
 )
-from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, NotUnderstoodError, tree_of
+from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, NotUnderstoodError, is_of_files, tree_of
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, type_word
 
@@ -41,13 +41,20 @@ _NOT_A_FUNCTION_OF_A_ROW = (
     ),
     (re.compile("AesEncrypt"), "it encrypts values, which gives other ones each time"),
 )
+# Spark's canonical form sorts the operands of these. Rounding, overflow and -0.0 depend on their order.
+_IN_ORDER = frozenset(("Add", "Multiply", "Greatest", "Least"))
 # What a text has of an object that is not a value: the number of a column in a plan, the address of an object.
 _OF_ONE_PLAN = re.compile(r"#\d+L?|@[0-9a-f]+")
 _LOCAL_TIME = re.compile(r"timestamp(?!_ntz)")
-# Settings that change what functions return, besides the time zone and ANSI mode, where a session has set them.
-_CHANGES_RESULTS = re.compile(
-    r"spark\.sql\.(ansi\.(?!enabled)|binaryOutputStyle|chunkBase64String|collation\.|columnNameOfCorruptRecord|csv|"
-    r"decimalOperations\.|eltOutputAsString|function\.|icu\.|json|legacy\.|map|parser\.|timestampType|variant|xml)[\w.]*"
+# Languages with rules of their own for lower and upper case.
+_OWN_CASES = frozenset(("az", "lt", "tr"))
+# Settings of Spark SQL that change how a query runs, or which count by themselves. All others count.
+_SAME_RESULTS = re.compile(
+    r"spark\.sql\.(adaptive|ansi\.enabled$|artifact|auto|broadcast|cache|caseSensitive$|catalog|cbo|codegen|columnVector|"
+    r"debug|defaultCatalog|event|exchange|execution|extensions|filesource|files\.(ignore|max|min|open)|globalTempDatabase|hive|"
+    r"inMemory|join|leafNode|limit|max|metadataCache|optimizer\.(?!enable(Csv|Json))|parquet\.(?!fieldId)|pyspark|query|"
+    r"redaction|repl|session\.timeZone$|shuffle|sort|sources|statistics|streaming|subexpression|thriftServer|ui|"
+    r"warehouse|window)"
 )
 _TEXT = re.compile(r"(char|varchar)\(\d+\)")
 
@@ -61,12 +68,18 @@ class BoundExpression:
         sources: The top-level columns that it is computed from.
         kind: The Catalyst class at its root.
         form: The Catalyst expression, with the columns as positions in the schema.
+        commutes: Whether operands can have any order. Sums of floats or decimals depend on it, for example.
     """
 
     column: Column
     sources: tuple[str, ...]
     kind: str
     form: Any
+    commutes: bool
+
+    def is_form(self, form: Any) -> bool:
+        """Returns whether a form, with columns as positions, always has the value of the expression."""
+        return bool(form.semanticEquals(self.form) if self.commutes else form.equals(self.form))
 
 
 class ExpressionForms:
@@ -86,7 +99,7 @@ class ExpressionForms:
         schema = jvm.root.org.apache.spark.sql.types.DataType.fromJson(with_plain_texts(plain))
         context = jvm.root.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(native.sparkContext())
         self._frame = native.createDataFrame(context.emptyRDD(), schema)
-        self._settings = settings_of(native)
+        self._settings = settings_of(jvm, native)
         output = members(self._frame.queryExecution().analyzed().output())
         self._output = {str(each.name()): each.withNullability(True) for each in output}
 
@@ -123,7 +136,7 @@ class ExpressionForms:
             )
         expression = optimized.projectList().apply(0).child()
         tree = tree_of(self._jvm, expression, Budget())
-        sources = tuple(sorted(tree.column_names()))
+        sources = tuple(sorted(map(self._as_in_schema, tree.column_names())))
         if not sources:
             raise NotUnderstoodError("it is a constant")
         type_ = canonical_type(tree.type())
@@ -133,7 +146,9 @@ class ExpressionForms:
         constants = any(_is_local_time(each) for each in (*written.nodes(), *tree.nodes()))
         zoned = constants or self._has_zoned_function(named) or self._has_zoned_function(expression)
         meaning = self._meaning(sources, _form_of(tree, str(expression)), zoned)
-        return BoundExpression(Column((EXPRESSION, text, meaning), type_), sources, tree.kind, self._bound(expression))
+        column = Column((EXPRESSION, text, meaning), type_)
+        commutes = not any(each.kind in _IN_ORDER for each in tree.nodes())
+        return BoundExpression(column, sources, tree.kind, self._bound(expression), commutes)
 
     def _plans(self, text: str) -> tuple[Any, Any]:
         """Returns the plans, analyzed and optimized, of a query for an expression.
@@ -165,15 +180,30 @@ class ExpressionForms:
 
     def equal(self, expression: Any, bound: BoundExpression) -> bool:
         """Returns whether a part of a query's condition (Py4J object) is an expression."""
-        return bool(self._bound(expression).semanticEquals(bound.form))
+        return bound.is_form(self._bound(expression))
 
     def _bound(self, expression: Any) -> Any:
-        """Returns an expression with columns as positions, whatever the query calls them."""
-        own = {str(each.name()): each.withNullability(True) for each in members(expression.references().toSeq())}
+        """Returns an expression with columns as positions, whatever the query calls them.
+
+        Raises:
+            Py4JJavaError: It has an attribute that may be a field of `_metadata`.
+        """
+        used = {str(each.name()): each for each in members(expression.references().toSeq())}
+        own = {
+            self._as_in_schema(name): each.withNullability(True)
+            for name, each in used.items()
+            if not is_of_files(name, not each.qualifier().isEmpty())
+        }
         ordered = [own.get(name, self._output[name]) for name in self._names]
         expressions = self._jvm.catalyst.expressions
         attributes = getattr(expressions, "package$AttributeSeq")(self._jvm.seq(ordered))
         return expressions.BindReferences.bindReference(expression, attributes, False)
+
+    def _as_in_schema(self, name: str) -> str:
+        """Returns the name of a column as the schema spells it. Spark keeps the spelling of the text."""
+        return (
+            name if name in self._types else next((each for each in self._names if each.lower() == name.lower()), name)
+        )
 
     def _has_zoned_function(self, expression: Any) -> bool:
         """Returns whether the session's time zone may change what one of an expression's functions returns."""
@@ -223,33 +253,53 @@ class ExpressionSettings:
 
     Attributes:
         ansi: Whether ANSI mode is on.
+        case_sensitive: Whether names of columns, and so the columns of files, are told apart by case.
+        language: That of the driver, if it has rules of its own for lower and upper case; empty otherwise.
         others: Further settings that the session has set, each as ``key=value``.
         release: Spark's release, such as ``4.0``. Defaults of settings change from one to the next, and functions too.
     """
 
     ansi: bool
+    case_sensitive: bool
     zone: str
+    language: str
     others: tuple[str, ...]
     release: str
 
     def mode(self, zoned: bool) -> str:
-        """Returns Spark's release, the ANSI mode and, for an expression that may use it, the time zone."""
-        return f"spark {self.release}; {'ansi' if self.ansi else 'not ansi'}; {self.zone if zoned else 'any zone'}"
+        """Returns all but the further settings; the time zone only for an expression that may use it."""
+        found = [f"spark {self.release}", "ansi" if self.ansi else "not ansi", self.zone if zoned else "any zone"]
+        found += ["case-sensitive"] if self.case_sensitive else []
+        return "; ".join([*found, *([f"language {self.language}"] if self.language else [])])
 
     def to_dict(self) -> dict[str, str]:
         """Returns the settings by key."""
-        own = {"spark.sql.ansi.enabled": str(self.ansi).lower(), "spark.sql.session.timeZone": self.zone}
+        own = {
+            "spark.sql.ansi.enabled": str(self.ansi).lower(),
+            "spark.sql.caseSensitive": str(self.case_sensitive).lower(),
+            "spark.sql.session.timeZone": self.zone,
+        }
         return {**dict(each.split("=", 1) for each in self.others), **own}
 
 
-def settings_of(native: Any) -> ExpressionSettings:
+def settings_of(jvm: Jvm, native: Any) -> ExpressionSettings:
     """Returns the settings of a session (Py4J object)."""
     conf = native.sessionState().conf()
     lines = str(conf.getAllConfs().mkString("\x01")).split("\x01")
-    pairs = [each.split(" -> ", 1) for each in lines if " -> " in each]
-    others = tuple(sorted(f"{key}={value}" for key, value in pairs if _CHANGES_RESULTS.fullmatch(key)))
-    release = ".".join(str(native.version()).split(".")[:2])
-    return ExpressionSettings(bool(conf.ansiEnabled()), str(conf.sessionLocalTimeZone()), others, release)
+    pairs = [each.split(" -> ", 1) for each in lines if each.startswith("spark.sql.") and " -> " in each]
+    return ExpressionSettings(
+        ansi=bool(conf.ansiEnabled()),
+        case_sensitive=bool(conf.caseSensitiveAnalysis()),
+        zone=str(conf.sessionLocalTimeZone()),
+        language=jvm.once(_language_of_cases),
+        others=tuple(sorted(f"{key}={value}" for key, value in pairs if not _SAME_RESULTS.match(key))),
+        release=".".join(str(native.version()).split(".")[:2]),
+    )
+
+
+def _language_of_cases(jvm: Jvm) -> str:
+    language = str(jvm.root.java.util.Locale.getDefault().getLanguage())
+    return language if language in _OWN_CASES else ""
 
 
 def session_of_thread(jvm: Jvm) -> Any:

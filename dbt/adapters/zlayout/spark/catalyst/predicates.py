@@ -44,6 +44,7 @@ from dbt.adapters.zlayout.spark.catalyst.tree import (
     Node,
     NotUnderstoodError,
     OverBudgetError,
+    is_of_files,
     members_of,
     scalar_of,
     tree_of,
@@ -233,7 +234,7 @@ class _Converter:
         operand, pattern = node.children
         if not pattern.is_literal or pattern.raw["value"] is None:
             raise NotUnderstoodError("the pattern is not a constant")
-        begins = _literal_beginning(str(pattern.raw["value"]), str(node.jvm().escapeChar()))
+        begins = _literal_beginning(scalar_of(pattern, pa.string()).as_py(), str(node.jvm().escapeChar()))
         if not begins:
             raise NotUnderstoodError("the pattern begins with a wildcard")
         rest = Unknown(node.text(), "a pattern says nothing about files beyond its beginning")
@@ -465,11 +466,14 @@ class _TermReader:
 
     def _field(self, node: Node) -> tuple[tuple[str, ...], SparkField]:
         if node.kind == "AttributeReference":
-            found = self._named(str(node.raw["name"]))
+            name = str(node.raw["name"])
+            if is_of_files(name, node.raw["qualifier"] not in ([], "[]")):
+                raise NotUnderstoodError(f"`{name}` may be a field of _metadata, which says nothing about rows")
+            found = self._named(name)
             return (found.name,), found
         if node.kind == "GetStructField":
             parent_path, parent = self._field(node.children[0])
-            child = parent.fields[int(node.raw["ordinal"])]
+            child = _by_name(parent.fields, str(node.raw["field"]))
             return (*parent_path, child.name), child
         raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
+from urllib.parse import unquote_plus
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -25,16 +26,31 @@ from dbt.adapters.zlayout.spark.schema.types import arrow_type, type_word
 
 _PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 _SEPARATOR = "\x01\x02"
-# Number of children, class, and for a struct field its position.
-_INNER = re.compile(r"(\d+)(.+?)(?:(?<=GetStructField)(\d+))?")
+# Number of children, class, and for a struct field its name as in a URL.
+_INNER = re.compile(r"(\d+)([^=]+)(?:=(.*))?")
 _TO_TEXT = "(Ljava/lang/Object;)Ljava/lang/String;"
 _MOST_SPELLED = 300
 # So few nodes are read whatever they take: the time is then that of a garbage collection in a large process.
 _FEW_NODES = 200
 
 
+# Fields of Spark's `_metadata` column. In the conditions of a scan, they are columns with these bare names.
+_OF_FILES = frozenset(
+    ("file_path", "file_name", "file_size", "file_block_start", "file_block_length", "file_modification_time")
+)
+
+
 class NotUnderstoodError(Exception):
     """The reason why a node cannot skip files."""
+
+
+def is_of_files(name: str, qualified: bool) -> bool:
+    """Returns whether an attribute of a condition may be a field of `_metadata`, and not a column of that name.
+
+    Args:
+        qualified: Whether the attribute has a qualifier. Fields of `_metadata` have none.
+    """
+    return not qualified and name.lower() in _OF_FILES
 
 
 class OverBudgetError(Exception):
@@ -130,11 +146,8 @@ class _Handles:
             jvm.virtual(expression, "dataType", "()Lorg/apache/spark/sql/types/DataType;"),
             jvm.virtual("org.apache.spark.sql.types.DataType", "typeName", "()Ljava/lang/String;"),
         )
-        ordinal = jvm.then(
-            jvm.virtual(f"{_PACKAGE}GetStructField", "ordinal", "()I"),
-            jvm.static("java.lang.String", "valueOf", "(I)Ljava/lang/String;"),
-        )
-        field_of = jvm.of_one_argument(concat, [inner, jvm.as_object(ordinal, _TO_TEXT)], _TO_TEXT)
+        field_name = jvm.then(_field_name(jvm), jvm.fixed(concat, 0, "="))
+        field_of = jvm.of_one_argument(concat, [inner, jvm.as_object(field_name, _TO_TEXT)], _TO_TEXT)
         self.shape = jvm.function(either(leaf, as_json, either(struct_field, field_of, inner)))
         self.numbers = jvm.function(either(literal, jvm.then(value, number), nothing))
         self.types = jvm.function(kind)
@@ -157,6 +170,21 @@ class _Handles:
 
 
 _OBJECT_TO_OBJECT = "(Ljava/lang/Object;)Ljava/lang/Object;"
+
+
+def _field_name(jvm: Jvm) -> Any:
+    """Returns the method handle that gives the name of a struct field, as in a URL.
+
+    Its position says nothing: it counts in the struct that the query reads, without the fields that it does not need.
+    """
+    node, types = f"{_PACKAGE}GetStructField", "org/apache/spark/sql/types"
+    schema = jvm.virtual(node, "childSchema", f"()L{types}/StructType;")
+    ordinal = jvm.virtual(node, "ordinal", "()I")
+    at = jvm.virtual("org.apache.spark.sql.types.StructType", "apply", f"(I)L{types}/StructField;")
+    found = jvm.of_one_argument(at, [schema, ordinal], f"(L{node.replace('.', '/')};)L{types}/StructField;")
+    encode = jvm.static("java.net.URLEncoder", "encode", "(Ljava/lang/String;Ljava/lang/String;)Ljava/lang/String;")
+    name = jvm.virtual("org.apache.spark.sql.types.StructField", "name", "()Ljava/lang/String;")
+    return jvm.then(found, name, jvm.fixed(encode, 1, "UTF-8"))
 
 
 class _Tree:
@@ -203,7 +231,7 @@ class Node:
     """One node of a Catalyst expression.
 
     Attributes:
-        raw: Spark's JSON for a leaf; for other nodes the ``class``, and the ``ordinal`` of a struct field.
+        raw: Spark's JSON for a leaf; for other nodes the ``class``, and the ``field``, the name of a struct field.
         tree: The tree that has the node.
         position: Position of the node in the tree.
         size: Number of nodes in this subtree.
@@ -299,7 +327,8 @@ def _linked(lines: Sequence[str], tree: _Tree) -> Node:
         else:
             children = [pending.pop() for _ in range(int(inner[1]))]
             size = 1 + sum(each.size for each in children)
-            pending.append(Node({"class": inner[2], "ordinal": inner[3]}, tree, position, children, size))
+            name = None if inner[3] is None else unquote_plus(inner[3])
+            pending.append(Node({"class": inner[2], "field": name}, tree, position, children, size))
     (root,) = pending
     return root
 
@@ -316,7 +345,7 @@ def scalar_of(node: Node, kind: pa.DataType) -> pa.Scalar:
     if arrow_type(spark_type) != kind:
         raise NotUnderstoodError(f"the constant has type {type_word(spark_type)}")
     if pa.types.is_string(kind):
-        return pa.scalar(str(text), kind)
+        return pa.scalar(_valid(str(text)), kind)
     if pa.types.is_binary(kind):
         return pa.scalar(bytes(node.jvm().value()), kind)
     if pa.types.is_temporal(kind):
@@ -410,5 +439,16 @@ def _internal(text: str, kind: pa.DataType) -> Any:
     if pa.types.is_decimal(kind):
         return Decimal(text)
     if pa.types.is_string(kind):
-        return text
+        return _valid(text)
     return int(text)
+
+
+def _valid(text: str) -> str:
+    """Returns a text, whose bytes are those of the constant.
+
+    Raises:
+        NotUnderstoodError: It has the character in whose place other bytes than UTF-8 may have been.
+    """
+    if "\ufffd" in text:
+        raise NotUnderstoodError("the constant may hold bytes that are not UTF-8")
+    return text

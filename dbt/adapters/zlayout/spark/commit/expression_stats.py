@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,7 @@ from dbt.adapters.zlayout.index.lookup.keys import LookupKey
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.expressions import (
     BoundExpression,
     ExpressionForms,
@@ -44,8 +45,12 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 # Halving finds one file of a thousand that raises an error in about twenty reads.
 _MOST_READS = 24
-_SETTINGS = {**AS_STORED, "spark.sql.execution.arrow.maxRecordsPerBatch": "65536"}
-_CASE = "spark.sql.caseSensitive"
+_SETTINGS = {
+    **AS_STORED,
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # It computes a + b + c and c + b + a once, although floats make a difference.
+    "spark.sql.subexpressionElimination.enabled": "false",
+}
 _OPTIONAL = "Bloom filters and lookup entries"
 Found = TypeVar("Found")
 Columns = Sequence[TrackedColumn]
@@ -63,40 +68,41 @@ def check_expressions(spark: SparkSession, wanted: OptionalIndexes, layout: Tabl
     if not every:
         return
     forms = _forms(spark, layout)
-    found = {text: _form_or_error(forms, text) for text in dict.fromkeys(text for _, _, text in every)}
+    found = {text: _bound_or_error(forms, text) for text in dict.fromkeys(text for _, _, text in every)}
     problems = [
         _problem(key, kind, text, error, layout)
         for key, kind, text in every
         if isinstance(error := found[text], NotUnderstoodError)
     ]
     if not problems:
+        known = {text: each for text, each in found.items() if isinstance(each, BoundExpression)}
         others = forms.known([text for text in layout.config.indexes.expressions if text not in found])
-        problems = _spelled_differently(every, found | {each.column.path[1]: each.form for each in others})
+        problems = _spelled_differently(every, known | {each.column.path[1]: each for each in others})
     if problems:
         raise ConfigError(problems, subject)
 
 
-def _spelled_differently(given: Sequence[tuple[str, str, str]], forms: Mapping[str, Any]) -> list[str]:
+def _spelled_differently(given: Sequence[tuple[str, str, str]], known: Mapping[str, BoundExpression]) -> list[str]:
     """Returns a sentence for each expression that another index of the table has under another text.
 
     Conditions are looked up by one of the texts, so the index of the other would never be used.
 
     Args:
         given: Key, kind of index and text of each new expression.
-        forms: All expressions of the table, as Spark understands them (Py4J objects), by their text.
+        known: All expressions of the table by their text.
     """
     new = {text for _, _, text in given}
     return [
         f"{key}: {text!r} is {other!r}, of which the table has an index; spell both alike"
         for key, _, text in given
-        for other, form in forms.items()
-        if (other < text or other not in new) and form.semanticEquals(forms[text])
+        for other, bound in known.items()
+        if (other < text or other not in new) and bound.is_form(known[text].form)
     ]
 
 
-def _form_or_error(forms: ExpressionForms, text: str) -> Any:
+def _bound_or_error(forms: ExpressionForms, text: str) -> BoundExpression | NotUnderstoodError:
     try:
-        return forms.of(text).form
+        return forms.of(text)
     except NotUnderstoodError as error:
         return error
 
@@ -279,7 +285,8 @@ def _session(spark: SparkSession) -> SparkSession:
     """Returns a session that reads files as they are stored, and evaluates expressions as this one does."""
     use_driver_python(spark)
     session = spark.newSession()
-    kept = {_CASE: str(spark.conf.get(_CASE)), **settings_of(spark._jsparkSession).to_dict()}
-    for key, value in {**_SETTINGS, **kept}.items():
-        session.conf.set(key, value)
+    for key, value in {**_SETTINGS, **settings_of(Catalog(spark).jvm, spark._jsparkSession).to_dict()}.items():
+        # Settings of the whole application are the same in every session, and cannot be set.
+        if session.conf.get(key, None) != value:
+            session.conf.set(key, value)
     return session

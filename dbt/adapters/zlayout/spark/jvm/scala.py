@@ -8,6 +8,7 @@ method, or a composition of methods, into the function that maps the stream.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -26,6 +27,21 @@ if TYPE_CHECKING:
 # Parameters of ``List.of``.
 _MOST_LISTED_AT_ONCE = 10
 _OBJECT_TO_OBJECT = "(Ljava/lang/Object;)Ljava/lang/Object;"
+
+
+@contextmanager
+def active_session(spark: SparkSession) -> Iterator[None]:
+    """Makes a session the active one of this thread, whose settings the JVM uses while no query is being planned."""
+    sessions: Any = Jvm.of(spark).root.org.apache.spark.sql.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 class _JavaNames:

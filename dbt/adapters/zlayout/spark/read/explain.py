@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import Constant
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, TablePath, TableRef
 from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
-from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm, active_session, members
 from dbt.adapters.zlayout.spark.read.file_index import ExplainedFilters, ZlayoutFileIndex
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of, view_of
 from dbt.adapters.zlayout.spark.read.relations import index_of, installed
@@ -85,8 +85,12 @@ def explain_scans(spark: SparkSession, sql: str, unnamed: TableSnapshot | None =
         unnamed: The version whose DataFrame the query reads through a view, in addition to tables by their name.
     """
     prepare(spark, sql)
+    with active_session(spark):
+        return list(_explained(spark, sql, unnamed))
+
+
+def _explained(spark: SparkSession, sql: str, unnamed: TableSnapshot | None) -> Iterator[ExplainedScan]:
     catalog = Catalog(spark)
-    found = []
     logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
     sides = [side for plan in _plans(logical) for side in join_sides(catalog.jvm, plan)]
     for scan, condition in _scans(catalog, logical):
@@ -96,8 +100,7 @@ def explain_scans(spark: SparkSession, sql: str, unnamed: TableSnapshot | None =
         others = unpassed(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
         filters = index.explained(static_filters(catalog, scan.partitionFilters()), scan.dataFilters(), others)
         joins = tuple(_joins(catalog, scan, index, filters, sides))
-        found.append(ExplainedScan(str(name), index.opened, filters, joins))
-    return found
+        yield ExplainedScan(str(name), index.opened, filters, joins)
 
 
 def explain_predicate(

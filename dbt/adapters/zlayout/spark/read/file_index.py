@@ -44,6 +44,8 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _LOG = logging.getLogger(__name__)
 _NOT_PASSED = "Spark does not pass it to a file index: it mixes partition columns with others, or has a subquery"
+# Spark then finds a column in a file by this number, whatever the column is called there.
+_FIELD_ID, _READS_FIELD_IDS = "parquet.field.id", "spark.sql.parquet.fieldId.read.enabled"
 _STATUS = re.compile(r"path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+);")
 _DIGITS = 19
 _SUBSTRING = "(II)Ljava/lang/String;"
@@ -148,6 +150,17 @@ class ZlayoutFileIndex(ABC):
         """Returns the location as a query plan shows it."""
         return f"zlayout({self.opened.location}, version {self.opened.version})"
 
+    def _stages(self) -> tuple[str, ...]:
+        """Returns the stages that may skip files for the session on this thread."""
+        # Statistics are of columns by their names.
+        if (
+            _FIELD_ID in self._schema_json
+            and self._jvm.root.org.apache.spark.sql.internal.SQLConf.get().getConfString(_READS_FIELD_IDS, "false")
+            == "true"
+        ):
+            return ()
+        return session_stages(self._jvm)
+
     def predicate(self, *filters: Any, others: Sequence[Any] = ()) -> Expr:
         """Returns the conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; others skip no files."""
         every = [each for group in filters for each in members(group)]
@@ -162,7 +175,7 @@ class ZlayoutFileIndex(ABC):
             return None
         try:
             native = session_of_thread(self._jvm)
-            mode = settings_of(native)
+            mode = settings_of(self._jvm, native)
             if mode not in self._expressions:
                 self._expressions[mode] = KnownExpressions.of(self._jvm, native, self.opened.row_schema_json, texts)
             return self._expressions[mode]
@@ -241,7 +254,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
             for one in (self._jvm.seq([each]) for each in members(partition_filters))
         ]
         rest = self.predicate(data_filters, others=others)
-        plan = self.opened.scan(rest, before, session_stages(self._jvm))
+        plan = self.opened.scan(rest, before, self._stages())
         report = self.opened.report(plan, rest, conditions)
         return ExplainedFilters(self.predicate(partition_filters, data_filters, others=others), plan, report)
 
@@ -250,7 +263,7 @@ class SnapshotFileIndex(ZlayoutFileIndex):
         try:
             if data_filters.isEmpty():
                 return before.kept, TRUE
-            if not (stages := session_stages(self._jvm)):
+            if not (stages := self._stages()):
                 return before.kept, None
             predicate = self.predicate(data_filters)
             return self.opened.scan(predicate, before, stages).candidates, predicate
@@ -338,7 +351,7 @@ class IndexedFileIndex(ZlayoutFileIndex):
         if data_filters.isEmpty():
             return directories
         try:
-            stages = session_stages(self._jvm)
+            stages = self._stages()
             if not stages:
                 return directories
             start = time.perf_counter()
@@ -354,7 +367,7 @@ class IndexedFileIndex(ZlayoutFileIndex):
     def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
         """Explains the files that the index knows. All other files are read."""
         predicate = self.predicate(partition_filters, data_filters, others=others)
-        plan = self.opened.scan(predicate, stages_wanted=session_stages(self._jvm))
+        plan = self.opened.scan(predicate, stages_wanted=self._stages())
         return ExplainedFilters(predicate, plan, self.opened.report(plan, predicate))
 
     def rootPaths(self) -> Any:  # noqa: N802 - Spark's name

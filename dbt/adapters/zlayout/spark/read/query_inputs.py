@@ -53,7 +53,7 @@ _UNPREDICTABLE = {
 }
 # Leaves of a plan whose rows are part of the query's text.
 _OF_THE_TEXT = frozenset({"OneRowRelation", "Range", "CTERelationRef", "LocalRelation", "ResolvedInlineTable"})
-_CURRENT_LIKE = re.compile(r"\b(current_\w+|localtimestamp|now|session_user|user)\(")
+_NAMES_OF_CURRENT_LIKE = re.compile(r"\b(current_\w+|localtimestamp|now|session_user|user)\(")
 # What only the text of a plan shows: Spark has no tree pattern for it, or not in every version.
 _UNPREDICTABLE_TEXT = {
     re.compile(r"^\W*Sample\b", re.MULTILINE): "it draws a sample of rows",
@@ -74,7 +74,10 @@ _PART_OF_NAME = re.compile(r"`((?:[^`]|``)+)`")
 _OF_FILES_BELOW = re.compile(rf"zlayout_at_\w+|{VIEW_PREFIX}[0-9a-f]{{32}}")
 # `ZlayoutFileIndex.toString`. Py4J returns no Python object for a proxy that comes back from the JVM.
 _FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
-_ACCESS_TIME = re.compile(r"access_time=\d+")
+# Path, size and modification time in Hadoop's text of a file. Its owner and the time of the last access do not count.
+_LISTED_FILE = re.compile(
+    r"\w+\{path=(.*); isDirectory=false; length=(\d+); replication=\d+; blocksize=\d+; modification_time=(\d+); .*"
+)
 _MOST_FILES, _FEW_FILES = 100_000, 1_000
 # What a version stores of its inputs stays small.
 _MOST_SOURCES, _LONGEST_NAME = 1_000, 300
@@ -259,18 +262,21 @@ def _plans(frame: DataFrame) -> list[Any]:
     return [analyzed, *members(analyzed.subqueriesAll())]
 
 
-def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | None:
-    """Returns what `query_inputs` would find for a source by its name; None if there is no such table any more."""
+def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | str:
+    """Returns what `query_inputs` would find for a source by its name, or why it finds nothing, such as 'is gone'."""
     found, catalog = _Found(), Catalog(spark)
     entry = catalog.find(catalog.name(name))
     if entry is None:
-        return None
+        return "is gone"
     prepare_table(spark, name)
     plan: Any = spark.table(name)._jdf.queryExecution().analyzed()
     _look_at_plan(catalog, plan, found)
     for leaf in members(plan.collectLeaves()):
         _look_at_leaf(catalog, leaf, found)
-    return found.sources.get(str(entry.name))
+    source = found.sources.get(str(entry.name))
+    if source is None:
+        return "is a view now" if entry.kind == "VIEW" else f"cannot be compared: {'; '.join(found.unknown)}"
+    return source
 
 
 def view_now(spark: SparkSession, name: str) -> str | None:
@@ -338,7 +344,7 @@ def _look_at_plan(catalog: Catalog, plan: Any, found: _Found) -> None:
         if plan.containsPattern(pattern):
             found.unknown[why] = None
     if plan.containsPattern(catalog.jvm.once(_current_like)):
-        called = ", ".join(sorted(set(_CURRENT_LIKE.findall(text)))) or "a function"
+        called = ", ".join(sorted(set(_NAMES_OF_CURRENT_LIKE.findall(text)))) or "a function"
         found.unknown[f"it uses the current time, user or schema ({called})"] = None
     if casts_to_the_current_time(catalog.jvm, plan):
         found.unknown["it casts a text such as 'today' to a date or timestamp"] = None
@@ -442,7 +448,7 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
     if count > most:
         found.unknown[f"it reads {told}, which has more than {most:,} files"] = None
         return
-    listed = sorted(_ACCESS_TIME.sub("", str(files.mkString("\n"))).split("\n"))
+    listed = sorted(_LISTED_FILE.sub(r"\1 \2 \3", each) for each in str(files.mkString("\n")).split("\n"))
     # How the files are read: as which partitions, in which format, with which options and columns.
     how = sorted(str(relation.options().mkString("\n")).split("\n"))
     how += [str(relation.fileFormat().getClass().getName()), str(relation.schema().json())]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.curve.value_ranges import covering_ranges
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Expr, Op, Or
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.jvm.scala import members
+from dbt.adapters.zlayout.spark.jvm.scala import active_session, members
 from dbt.adapters.zlayout.spark.read.explain import (
     JoinSide,
     index_of_scan,
@@ -82,6 +82,11 @@ def scans_of_query(spark: SparkSession, sql: str) -> list[QueryScan]:
         AnalysisException, ParseException: Spark does not understand the query, or a table is missing.
     """
     prepare(spark, sql)
+    with active_session(spark):
+        return _scans_of(spark, sql)
+
+
+def _scans_of(spark: SparkSession, sql: str) -> list[QueryScan]:
     catalog = Catalog(spark)
     state: Any = spark._jsparkSession.sessionState()
     mode = catalog.jvm.companion(_SKIP_COMMANDS).SKIP()

@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.spark.jvm.scala import active_session
 from dbt.adapters.zlayout.spark.read.prune_by import Spelling, spelling_of, values_condition
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.schema.types import fields_of
@@ -312,8 +313,11 @@ def places_of(source: Source, target: Target) -> KeyPlaces | None:
     """
     opened = target.opened
     index = _index_of(source.keys, opened)
-    if index is None or "lookup" not in session_stages(target.catalog.jvm):
+    if index is None:
         return None
+    with active_session(target.catalog.spark):
+        if "lookup" not in session_stages(target.catalog.jvm):
+            return None
     keys, found = source.whole_few_keys, opened.statistics.lookups(opened.files)
     if keys is None or found is None:
         return None

@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
-from dbt.adapters.zlayout.spark.jvm.scala import Jvm
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm, active_session
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -32,8 +32,9 @@ def verdict_of_files(opened: TableSnapshot, matching: DataFrame) -> npt.NDArray[
     Returns:
         One `Verdict` per file of ``opened.files``: SKIP if no row can meet the condition, ALL_ROWS if every row does.
     """
-    expr = _predicate(opened, matching)
-    return verdicts(expr, opened.statistics.statistics(opened.files, columns_of(expr)))
+    with active_session(matching.sparkSession):
+        expr = _predicate(opened, matching)
+        return verdicts(expr, opened.statistics.statistics(opened.files, columns_of(expr)))
 
 
 def filtered(rows: DataFrame, condition: str, subject: str) -> DataFrame:

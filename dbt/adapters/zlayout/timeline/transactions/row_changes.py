@@ -18,6 +18,8 @@ ADOPTED = "adopted"
 # In the summary of a version that wrote all rows anew and changed none, to put them into other folders.
 REPARTITIONED = "repartitioned"
 _ORIGIN = "made_from"
+# In an origin: the version that a run added its rows to.
+BASE = "base"
 _SAME_ROWS = MOVES_ROWS | {Operation.INDEXING.value, Operation.RECOVERY.value}
 
 
@@ -33,15 +35,21 @@ def last_origin(headers: Iterable[CommitHeader]) -> tuple[CommitHeader, Mapping[
         headers: The versions, newest first. No more of them are read than needed.
 
     Returns:
-        None if something else has changed the rows since, such as a delete.
+        None if something else has changed the rows since, or while the model ran, such as a delete.
     """
+    found: tuple[CommitHeader, Mapping[str, Any]] | None = None
     for header in headers:
         origin = header.summary.get(_ORIGIN)
-        if isinstance(origin, Mapping):
-            return header, origin
-        if changes_rows(header):
-            return None
-    return None
+        if not isinstance(origin, Mapping):
+            if changes_rows(header):
+                return None
+        elif found is None:
+            found = header, origin
+        if found is not None:
+            base = found[1].get(BASE)
+            if not isinstance(base, int) or header.version <= base + 1:
+                break
+    return found
 
 
 def changes_rows(header: CommitHeader) -> bool:

@@ -3,5 +3,6 @@
   {%- if not execute -%}
     {{ return(relation) }}
   {%- endif -%}
-  {{ return(adapter.changes_relation(relation, this, model, unique_key, is_incremental())) }}
+  {%- set takes_all = not (flags.EMPTY or flags.SAMPLE) -%}
+  {{ return(adapter.changes_relation(relation, this, model, unique_key, is_incremental(), takes_all)) }}
 {% endmacro %}
