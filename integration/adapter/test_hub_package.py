@@ -25,8 +25,8 @@ MODELS = {
         where {{ file_layout.prune_by('k', 'select k from ' ~ ref('few'), 1) }}
           and {{ file_layout.prune_by('1', 'select k from ' ~ ref('few') ~ ' where k < 0') }}""",
     "by_day": """select {{ file_layout.prune_by('day', 'select day from ' ~ ref('few')) }} as kept from {{ ref('few') }}""",
-    "by_amount": """select {{ file_layout.prune_by('x', 'select 0.1D as x union all select -2.5D') }} as kept from {{ ref('few') }}""",
-    "by_huge": """select {{ file_layout.prune_by('x', 'select 1e300D as x') }} as kept from {{ ref('few') }}""",
+    "by_amount": """select {{ file_layout.prune_by('x', 'select 0.1D as x union all select -2.5D') }} as kept from (select 0.1D as x)""",
+    "by_huge": """select {{ file_layout.prune_by('x', 'select 1e300D as x') }} as kept from (select 0.1D as x)""",
     "by_name": """select {{ file_layout.prune_by('name', 'select name from ' ~ ref('few')) }} as kept from {{ ref('few') }}""",
 }
 TESTS = {

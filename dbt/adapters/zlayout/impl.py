@@ -308,9 +308,10 @@ class ZlayoutAdapter(SparkAdapter):
         model: Mapping[str, Any],
         unique_key: list[str] | str | None,
         is_increment: bool,
-        takes_all: bool,
     ) -> ZlayoutRelation | str:
         """Returns the changes of a table since the last run of a model, as a temporary view. See `zlayout_changes`."""
+        # Jinja's flags lack `sample`.
+        takes_all = not any(getattr(self.config.args, flag, None) for flag in ("empty", "sample"))
         return changes_relation(
             self.session(), relation, this, model, unique_key, is_increment=is_increment, takes_all=takes_all
         )

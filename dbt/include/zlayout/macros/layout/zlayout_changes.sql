@@ -3,6 +3,5 @@
   {%- if not execute -%}
     {{ return(relation) }}
   {%- endif -%}
-  {%- set takes_all = not (flags.EMPTY or flags.SAMPLE) -%}
-  {{ return(adapter.changes_relation(relation, this, model, unique_key, is_incremental(), takes_all)) }}
+  {{ return(adapter.changes_relation(relation, this, model, unique_key, is_incremental())) }}
 {% endmacro %}
