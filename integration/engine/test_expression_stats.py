@@ -438,3 +438,15 @@ def test_python_asks_as_its_own_session_does(spark):
         assert other.table("z.exprs_session").count() == 0
     finally:
         spark.conf.unset("spark.sql.legacy.timeParserPolicy")
+
+
+def test_an_expression_of_a_field_is_found_in_a_query_that_reads_no_other_field(spark):
+    text = "reverse(t.b)"
+    rows = "select id, named_struct('a', id, 'b', lpad(string(id * 1009 % 4001), 6, '0'), 'c', id) t from range(4000)"
+    ZTable.write(spark, "z.exprs_field", spark.sql(rows), zorder=["id"], target_file_size="6kb", lookup=[text])
+    value = spark.sql(f"select {text} v from z.exprs_field where id = 1234").first().v
+    for columns in ("*", "id", "t.a", "count(*)"):
+        with Scans(spark) as scans:
+            spark.sql(f"select {columns} from z.exprs_field where {text} = '{value}'").collect()
+        assert scans.files == [1], columns
+    assert spark.sql(f"select id from z.exprs_field where {text} = '{value}'").first().id == 1234

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,7 @@ class BoundExpression:
         column: How predicates and statistics name it.
         sources: The top-level columns that it is computed from.
         kind: The Catalyst class at its root.
-        form: The Catalyst expression, with the columns as positions in the schema.
+        form: The Catalyst expression, with the columns and the fields of structs as positions.
         commutes: Whether operands can have any order. Sums of floats or decimals depend on it, for example.
     """
 
@@ -78,7 +78,7 @@ class BoundExpression:
     commutes: bool
 
     def is_form(self, form: Any) -> bool:
-        """Returns whether a form, with columns as positions, always has the value of the expression."""
+        """Returns whether another form, as `form` is, always has the value of this expression."""
         return bool(form.semanticEquals(self.form) if self.commutes else form.equals(self.form))
 
 
@@ -95,6 +95,7 @@ class ExpressionForms:
         fields = raw_fields(schema_json)
         self._names = [str(each["name"]) for each in fields]
         self._types = {str(each["name"]): type_word(each["type"]) for each in fields}
+        self._position_of_field = {path: len(fields) + number for number, path in enumerate(_field_paths(fields))}
         plain = schema_json_of([{**each, "nullable": True, "metadata": {}} for each in fields])
         schema = jvm.root.org.apache.spark.sql.types.DataType.fromJson(with_plain_texts(plain))
         context = jvm.root.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(native.sparkContext())
@@ -148,7 +149,7 @@ class ExpressionForms:
         meaning = self._meaning(sources, _form_of(tree, str(expression)), zoned)
         column = Column((EXPRESSION, text, meaning), type_)
         commutes = not any(each.kind in _IN_ORDER for each in tree.nodes())
-        return BoundExpression(column, sources, tree.kind, self._bound(expression), commutes)
+        return BoundExpression(column, sources, tree.kind, self._bound(tree), commutes)
 
     def _plans(self, text: str) -> tuple[Any, Any]:
         """Returns the plans, analyzed and optimized, of a query for an expression.
@@ -178,16 +179,18 @@ class ExpressionForms:
             raise NotUnderstoodError("it casts a text such as 'today' to a date or timestamp")
         return analyzed, optimized
 
-    def equal(self, expression: Any, bound: BoundExpression) -> bool:
-        """Returns whether a part of a query's condition (Py4J object) is an expression."""
-        return bound.is_form(self._bound(expression))
+    def equal(self, node: Node, bound: BoundExpression) -> bool:
+        """Returns whether a part of a query's condition is an expression."""
+        return bound.is_form(self._bound(node))
 
-    def _bound(self, expression: Any) -> Any:
-        """Returns an expression with columns as positions, whatever the query calls them.
+    def _bound(self, node: Node) -> Any:
+        """Returns an expression with columns and fields of structs as positions, whatever the query calls them.
 
         Raises:
             Py4JJavaError: It has an attribute that may be a field of `_metadata`.
+            KeyError: It has a field that no column of the table has.
         """
+        expression = self._with_positions_of_fields(node)
         used = {str(each.name()): each for each in members(expression.references().toSeq())}
         own = {
             self._as_in_schema(name): each.withNullability(True)
@@ -198,6 +201,16 @@ class ExpressionForms:
         expressions = self._jvm.catalyst.expressions
         attributes = getattr(expressions, "package$AttributeSeq")(self._jvm.seq(ordered))
         return expressions.BindReferences.bindReference(expression, attributes, False)
+
+    def _with_positions_of_fields(self, node: Node) -> Any:
+        """Returns an expression with fields of structs as positions: a query reads structs without other fields."""
+        if all(each.kind != "GetStructField" for each in node.nodes()):
+            return node.jvm()
+        if (path := node.path()) is not None:
+            position = self._position_of_field[(self._as_in_schema(path[0]), *path[1:])]
+            return self._jvm.catalyst.expressions.BoundReference(position, node.jvm().dataType(), True)
+        children = [self._with_positions_of_fields(each) for each in node.children]
+        return node.jvm().withNewChildren(self._jvm.seq(children))
 
     def _as_in_schema(self, name: str) -> str:
         """Returns the name of a column as the schema spells it. Spark keeps the spelling of the text."""
@@ -222,6 +235,16 @@ class ExpressionForms:
         """
         types = [f"{name} {self._types[name]}" for name in sources]
         return "; ".join([self._settings.mode(zoned), *types, *self._settings.others, form])
+
+
+def _field_paths(fields: Sequence[Mapping[str, Any]], parent: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yields the names of all fields of structs, each after those of the structs around it."""
+    for each in fields:
+        path, kind = (*parent, str(each["name"])), each["type"]
+        if parent:
+            yield path
+        if isinstance(kind, Mapping) and kind.get("type") == "struct":
+            yield from _field_paths(kind["fields"], path)
 
 
 def _is_local_time(node: Node) -> bool:
@@ -330,7 +353,7 @@ class KnownExpressions:
         for each in self.bound:
             if each.kind == node.kind:
                 try:
-                    if self.forms.equal(node.jvm(), each):
+                    if self.forms.equal(node, each):
                         return each.column
                 except (Py4JError, KeyError, NotUnderstoodError):
                     return None

@@ -265,6 +265,14 @@ class Node:
         """Returns the names of the columns in the expression."""
         return {str(each.raw["name"]) for each in self.nodes() if each.kind == "AttributeReference"}
 
+    def path(self) -> tuple[str, ...] | None:
+        """Returns the name of a column, or of a column and the fields down to a field of it; None for other nodes."""
+        if self.kind == "AttributeReference":
+            return (str(self.raw["name"]),)
+        if self.kind == "GetStructField" and (parent := self.children[0].path()) is not None:
+            return (*parent, str(self.raw["field"]))
+        return None
+
     def jvm(self) -> Any:
         """Returns the node itself (Py4J object)."""
         return self.tree.node(self.position)
