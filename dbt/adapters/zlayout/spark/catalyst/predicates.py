@@ -44,7 +44,6 @@ from dbt.adapters.zlayout.spark.catalyst.tree import (
     Node,
     NotUnderstoodError,
     OverBudgetError,
-    is_of_files,
     members_of,
     scalar_of,
     tree_of,
@@ -163,8 +162,10 @@ class _Converter:
 
     def _only_column(self, node: Node) -> Column | None:
         names = node.column_names()
+        if len(names) != 1 or any(each.is_of_files for each in node.nodes()):
+            return None
         try:
-            return self._terms.top_level(names.pop()) if len(names) == 1 else None
+            return self._terms.top_level(names.pop())
         except NotUnderstoodError:
             return None
 
@@ -467,7 +468,7 @@ class _TermReader:
     def _field(self, node: Node) -> tuple[tuple[str, ...], SparkField]:
         if node.kind == "AttributeReference":
             name = str(node.raw["name"])
-            if is_of_files(name, node.raw["qualifier"] not in ([], "[]")):
+            if node.is_of_files:
                 raise NotUnderstoodError(f"`{name}` may be a field of _metadata, which says nothing about rows")
             found = self._named(name)
             return (found.name,), found

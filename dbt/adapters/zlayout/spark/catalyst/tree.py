@@ -253,6 +253,13 @@ class Node:
         """Whether the node is a constant."""
         return self.kind == "Literal"
 
+    @property
+    def is_of_files(self) -> bool:
+        """Whether the node may be a field of `_metadata`, and not a column of that name."""
+        if self.kind != "AttributeReference":
+            return False
+        return is_of_files(str(self.raw["name"]), self.raw["qualifier"] not in ([], "[]"))
+
     def nodes(self) -> Iterator[Node]:
         """Yields the node and all nodes below it."""
         pending = [self]
