@@ -69,7 +69,7 @@ def test_what_tells_no_time_asks_for_loaded_at_field(dbt, name):
     outcome = dbt("source", "freshness", "--select", f"source:told.{name}", "source:told.clustered")
     assert not outcome.success
     assert outcome.results["clustered"].status == "pass"
-    assert f"`main`.`{name}`" in outcome.log
+    assert f"main.{name}" in outcome.log
     assert "set loaded_at_field for this source" in outcome.log
 
 

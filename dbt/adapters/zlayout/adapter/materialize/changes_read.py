@@ -278,4 +278,6 @@ def _changes(
             given = f"no changes of {name} since v{since.version}"
         return table.net_changes(since.version, version, unique_key=keys), given, None
     except (VersionNotFoundError, UnsupportedError) as error:
-        return table.net_changes(None, version, unique_key=keys), "", str(error)
+        # What follows tells a caller in Python what to do.
+        why_all = str(error).partition("; ")[0]
+        return table.net_changes(None, version, unique_key=keys), "", why_all

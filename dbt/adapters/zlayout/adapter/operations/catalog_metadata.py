@@ -49,7 +49,7 @@ def rows_changed_at(session: SparkSession, name: str) -> datetime:
         table = ZTable.for_name(session, name)
     except TableNotFoundError as error:
         raise UnsupportedError(
-            f"{name}: {error}. Only tables that dbt-zlayout writes or indexes tell when their rows changed: set "
+            f"{error}. Only tables that dbt-zlayout writes or indexes tell when their rows changed: set "
             "loaded_at_field for this source"
         ) from error
     if not table.is_managed:

@@ -173,7 +173,11 @@ def _check_steps(
 def _check_names(name: str, fields: Sequence[StructField], added: Sequence[str]) -> None:
     if taken := sorted({each.name.lower() for each in fields} & set(added)):
         raise ConfigError(
-            [f"the table has a column `{each}`, but changes() adds one of that name; rename it" for each in taken], name
+            [
+                f"the table has a column `{each}`, but rows of changes have another of that name; rename it"
+                for each in taken
+            ],
+            name,
         )
 
 
