@@ -94,8 +94,8 @@ def inner(kind: str, *children: Lines) -> Lines:
     return Lines([f"{len(children)}{PACKAGE}{kind}", *(line for child in children for line in child)])
 
 
-ID = leaf("AttributeReference", name="id", dataType="long")
-TEXT = leaf("AttributeReference", name="text", dataType="string")
+ID = leaf("AttributeReference", qualifier="[z, t]", name="id", dataType="long")
+TEXT = leaf("AttributeReference", qualifier="[z, t]", name="text", dataType="string")
 
 
 def equals(number: int, operand: Lines = ID) -> Lines:
