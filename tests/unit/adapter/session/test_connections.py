@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.adapter.session import launch as session_launch
 from dbt.adapters.zlayout.adapter.session.connections import SessionHandle, literal
 from dbt.adapters.zlayout.adapter.session.launch import with_launch_defaults
 from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.spark.catalyst.expressions import may_change_results
 
 
 class Frame:
@@ -204,3 +205,8 @@ def test_the_only_error_is_that_another_process_has_just_opened_the_metastore(
     monkeypatch.setattr(session_launch, "require_free", refuse)
     with pytest.raises(UnsupportedError, match=f"{tmp_path} is open in another process"):
         session_launch._open_catalog(session, "ERROR", tmp_path)
+
+
+def test_sessions_of_dbt_and_others_agree_on_what_expressions_mean():
+    # Otherwise nobody else would use the indexes of expressions that dbt builds.
+    assert [key for key in with_launch_defaults({}, {}) if may_change_results(key)] == []

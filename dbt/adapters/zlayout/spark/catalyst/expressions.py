@@ -52,9 +52,9 @@ _OWN_CASES = frozenset(("az", "lt", "tr"))
 _SAME_RESULTS = re.compile(
     r"spark\.sql\.(adaptive|ansi\.enabled$|artifact|auto|broadcast|cache|caseSensitive$|catalog|cbo|codegen|columnVector|"
     r"debug|defaultCatalog|event|exchange|execution|extensions|filesource|files\.(ignore|max|min|open)|globalTempDatabase|hive|"
-    r"inMemory|join|leafNode|limit|max|metadataCache|optimizer\.(?!enable(Csv|Json))|parquet\.(?!fieldId)|pyspark|query|"
+    r"inMemory|join|leafNode|legacy\.createHive|limit|max|metadataCache|optimizer\.(?!enable(Csv|Json))|parquet\.(?!fieldId)|pyspark|query|"
     r"redaction|repl|session\.timeZone$|shuffle|sort|sources|statistics|streaming|subexpression|thriftServer|ui|"
-    r"warehouse|window)"
+    r"variable|warehouse|window)"
 )
 _TEXT = re.compile(r"(char|varchar)\(\d+\)")
 
@@ -309,15 +309,24 @@ def settings_of(jvm: Jvm, native: Any) -> ExpressionSettings:
     """Returns the settings of a session (Py4J object)."""
     conf = native.sessionState().conf()
     lines = str(conf.getAllConfs().mkString("\x01")).split("\x01")
-    pairs = [each.split(" -> ", 1) for each in lines if each.startswith("spark.sql.") and " -> " in each]
+    pairs = [each.split(" -> ", 1) for each in lines if " -> " in each]
     return ExpressionSettings(
         ansi=bool(conf.ansiEnabled()),
         case_sensitive=bool(conf.caseSensitiveAnalysis()),
         zone=str(conf.sessionLocalTimeZone()),
         language=jvm.once(_language_of_cases),
-        others=tuple(sorted(f"{key}={value}" for key, value in pairs if not _SAME_RESULTS.match(key))),
+        others=tuple(sorted(f"{key}={value}" for key, value in pairs if may_change_results(key))),
         release=".".join(str(native.version()).split(".")[:2]),
     )
+
+
+def may_change_results(key: str) -> bool:
+    """Returns whether a setting may change what an expression returns, apart from those that count by themselves.
+
+    >>> may_change_results("spark.sql.legacy.timeParserPolicy"), may_change_results("spark.sql.shuffle.partitions")
+    (True, False)
+    """
+    return key.startswith("spark.sql.") and not _SAME_RESULTS.match(key)
 
 
 def _language_of_cases(jvm: Jvm) -> str:
