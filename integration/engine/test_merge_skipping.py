@@ -7,6 +7,7 @@ from comparing import same_rows
 from scanned import Calls, Scans
 
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
+from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -195,3 +196,56 @@ def test_few_keys_match_as_in_a_join(spark, key):
         done = table.delete_insert(new.unionByName(new), [key])
         assert (done.rows_deleted, done.rows_inserted) == (matched.count(), 2 * new.count())
         assert same_rows(spark.table(name), left.unionByName(new).unionByName(new))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        pytest.param({"lookup": ["k"]}, marks=pytest.mark.slow),
+        {"lookup": ["k"], "table_type": "merge_on_read", "unique_key": "k", "compaction": "off"},
+    ],
+)
+def test_a_text_key_of_other_bytes_than_utf_8_is_found(spark, settings):
+    key = "case when id = 7 then cast(X'FF41' as string) else concat('k', id) end k"
+    rows = spark.sql(f"select id, {key}, 0 v from range(1000)")
+    table = ZTable.write(spark, "z.other_bytes", rows, zorder=["id"], target_file_size="6kb", **settings)
+    few = spark.sql(f"select id, {key}, 1 v from range(7, 9)")
+    table.merge(few, "k")
+    table.merge(few, "k", exclude_columns=["id"])
+    assert spark.sql("select id from z.other_bytes where v = 1 order by id").collect() == [(7,), (8,)]
+    assert spark.table("z.other_bytes").count() == 1000
+    if not settings.get("table_type"):
+        table.merge(few, ["id", "k"])
+        table.delete_insert(few, "k")
+        # So many keys are written as ranges.
+        table.merge(spark.sql(f"select id, {key}, 2 v from range(21000)"), "k")
+        assert spark.sql("select count(*), sum(v) from z.other_bytes").first() == (21000, 42000)
+    spark.sql("drop view if exists z.other_bytes" if settings.get("table_type") else "drop table z.other_bytes")
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_values_of_another_type_keep_the_rows_of_the_join(spark, ansi):
+    rows = "select lpad(string(id), 6, '0') k, date_add(date'2020-01-01', int(id)) d, int(id) i from range(2000)"
+    ZTable.write(spark, "z.pruned_by", spark.sql(rows), zorder=["k"], target_file_size="6kb")
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        for column, query, few in (
+            ("k", "select 17 union all select 40", False),
+            ("k", "select 17D", False),
+            ("k", "select '000017'", True),
+            ("d", "select '2020-1-5' union all select '2021-2-3'", False),
+            ("d", "select timestamp'2020-01-05'", True),
+            ("i", "select '017'", False),
+            ("i", "select 17L", True),
+        ):
+            condition = values_predicate(spark, f"t.{column}", query, 100, 10)
+            joined = f"select t.k from z.pruned_by t join ({query}) as q(x) on t.{column} = q.x"
+            assert same_rows(spark.sql(f"{joined} where {condition}"), spark.sql(joined)), condition
+            if few:
+                assert ZTable.for_name(spark, "z.pruned_by").explain(condition.replace("t.", "")).kept_files == 1
+        lossy = values_predicate(spark, "t.k", "select cast(X'FF41' as string) union all select 'k8'", 100, 10)
+        assert "in (" not in lossy
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)

@@ -242,7 +242,10 @@ class SnapshotFileIndex(ZlayoutFileIndex):
 
     def equals(self, other: object) -> bool:
         """Returns whether both read the same version of the same table. Spark may then reuse plans."""
-        return isinstance(other, SnapshotFileIndex) and other.opened.identity == self.opened.identity
+        # Spark may compare with an index of some of the files, too.
+        if not isinstance(other, SnapshotFileIndex) or type(other) is not type(self):
+            return False
+        return other.opened.identity == self.opened.identity
 
     def explained(self, partition_filters: Any, data_filters: Any, others: Sequence[Any] = ()) -> ExplainedFilters:
         """Returns which files ``listFiles`` keeps for these filters, and why."""

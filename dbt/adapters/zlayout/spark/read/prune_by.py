@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # These characters cannot form an escape, a quote or a Spark variable (`${…}`), whatever Spark's settings are.
 _PLAIN_TEXT = re.compile(r"[\w .,:;@/+=()-]*")
 _VALUE = "zlayout_value"
+# The condition where a value has no constant: every row may have it.
+EVERY_ROW = "true"
 # Each task returns up to this many ranges; the final, smaller number is cut from all of them together.
 _RANGES_OF_A_TASK = 1_000
 _MOST_RANGES_HELD = 16 * _RANGES_OF_A_TASK
@@ -49,8 +51,13 @@ class Spelling:
     literal: Callable[[Any], str]
 
     def condition(self, column_sql: str, values: Iterable[Any]) -> str:
-        """Returns a condition that is TRUE where a column has one of the fetched values; ``false`` without values."""
+        """Returns a condition that is TRUE where a column has one of the fetched values; ``false`` without values.
+
+        It is `EVERY_ROW` if one of the values is not known exactly.
+        """
         known = [value for value in values if value is not None]
+        if not all(map(is_exact, known)):
+            return EVERY_ROW
         texts = sorted({text for value in known if not _is_nan(value) for text in _spellings(value, self)})
         parts = [f"{column_sql} in ({', '.join(texts)})"] if texts else []
         return _any_of([*parts, *([f"isnan({column_sql})"] if any(map(_is_nan, known)) else [])])
@@ -78,7 +85,13 @@ def values_predicate(spark: SparkSession, column_sql: str, query: str, most_valu
             f"zlayout_prune_by: the query has {len(frame.columns)} columns ({', '.join(frame.columns)}); select the "
             f"one whose values {column_sql} must have"
         )
-    return values_condition(frame, column_sql, most_values, most_ranges)
+    condition = values_condition(frame, column_sql, most_values, most_ranges)
+    if " in (" not in condition or spark.conf.get("spark.sql.ansi.enabled") == "true":
+        return condition
+    # Without ANSI mode, Spark compares a text with other values in a list as texts, but as values in a join.
+    is_text = isinstance(frame.schema[0].dataType, t.StringType)
+    differs = f"typeof({column_sql}) {'not ' if is_text else ''}like 'string%'"
+    return f"({condition} or ({differs} and {column_sql} is not null))"
 
 
 def values_condition(frame: DataFrame, column_sql: str, most_values: int, most_ranges: int) -> str:
@@ -105,7 +118,15 @@ def values_condition(frame: DataFrame, column_sql: str, most_values: int, most_r
     found = [row[0] for row in listed.collect()]
     if len(found) <= most_values:
         return spelling.condition(column_sql, found)
-    return _any_of(_range(column_sql, low, high, spelling) for low, high in _ranges(values, spelling, most_ranges))
+    ranges = _ranges(values, spelling, most_ranges)
+    if not all(is_exact(end) for ends in ranges for end in ends):
+        return EVERY_ROW
+    return _any_of(_range(column_sql, low, high, spelling) for low, high in ranges)
+
+
+def is_exact(value: Any) -> bool:
+    """Returns whether a fetched value is the one in Spark. Java puts U+FFFD in place of bytes that are not UTF-8."""
+    return not (isinstance(value, str) and "\ufffd" in value)
 
 
 def _any_of(conditions: Iterable[str]) -> str:

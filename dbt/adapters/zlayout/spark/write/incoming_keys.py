@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.jvm.scala import active_session
-from dbt.adapters.zlayout.spark.read.prune_by import Spelling, spelling_of, values_condition
+from dbt.adapters.zlayout.spark.read.prune_by import EVERY_ROW, Spelling, is_exact, spelling_of, values_condition
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
@@ -104,7 +104,7 @@ class Source:
     @cached_property
     def exact_condition(self) -> str | None:
         """SQL that is TRUE for exactly the table's rows whose key is among the source's. None if it takes a join."""
-        if self._few_keys is None or len(self.keys) > 1 or not self._conditions:
+        if self._few_keys is None or len(self.keys) > 1 or not self._conditions or self._conditions[0] == EVERY_ROW:
             return None
         # Spark compares a CHAR with a constant in another way than with a column.
         field = self.frame.schema[self.keys[0]]
@@ -112,8 +112,10 @@ class Source:
 
     @cached_property
     def whole_few_keys(self) -> Sequence[tuple[Any, ...]] | None:
-        """The distinct keys without a null, in fetched values. None if the driver does not know all of them."""
+        """The distinct keys without a null, in fetched values. None if the driver does not know all of them exactly."""
         few = self._few_keys
+        if few is not None and not all(is_exact(value) for key in few for value in key):
+            return None
         types = {field.name: field for field in self.frame.schema}
         # Spark compares a CHAR with a column in another way than by its bytes.
         plain = all(key in self._spellings and _CHAR_TYPE not in types[key].metadata for key in self.keys)
