@@ -199,6 +199,18 @@ def test_replace_where_and_delete(spark):
         table.delete("nope = 1")
 
 
+def test_a_random_condition_is_refused(spark):
+    table = table_of(spark, "z.random", "select id k from range(20)")
+    for refused in (
+        table.delete,
+        table.count,
+        lambda condition: table.replace_where(spark.table("z.random"), condition),
+    ):
+        with pytest.raises(ConfigError, match="condition 'rand\\(\\) < 0.5' is random"):
+            refused("rand() < 0.5")
+    assert spark.table("z.random").count() == 20
+
+
 PARTS = """
     select case when id < 30 then id when id < 60 then null else id end k,
       case when id between 60 and 89 then double('NaN') when id = 95 then null else id / 2 end x,

@@ -41,12 +41,16 @@ def filtered(rows: DataFrame, condition: str, subject: str) -> DataFrame:
     """Returns the rows of a table that meet a condition.
 
     Raises:
-        ConfigError: The condition does not fit the table.
+        ConfigError: The condition does not fit the table, or it is random: writes evaluate it more than once.
     """
     try:
-        return rows.where(condition)
+        found = rows.where(condition)
     except (AnalysisException, ParseException) as error:
         raise ConfigError([f"condition {condition!r} does not fit the table: {why_failed(error)}"], subject) from error
+    native: Any = found._jdf
+    if not native.queryExecution().optimizedPlan().deterministic():
+        raise ConfigError([f"condition {condition!r} is random; use one that is the same for the same row"], subject)
+    return found
 
 
 def count_rows(catalog: Catalog, opened: TableSnapshot, condition: str, subject: str) -> int:
