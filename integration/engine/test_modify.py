@@ -403,3 +403,66 @@ def test_two_merges_on_other_files_both_land_and_on_the_same_file_the_later_fail
     monkeypatch.undo()
     assert [tuple(row) for row in spark.table("z.race").collect()] == [(1, 1)]
     assert table.index_status().num_rows == 0
+
+
+def test_a_case_sensitive_session_finds_columns_in_another_case(spark):
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        table = table_of(spark, "z.spelled", "select 1L id, 'a' v")
+        table.merge(spark.sql("select 1L ID, 'b' v union all select 2L, 'c'"), "id")
+        assert sorted(map(tuple, spark.table("z.spelled").collect())) == [(1, "b"), (2, "c")]
+        table = table_of(spark, "z.two_cases", "select 1 a, 7 A, 'x' v")
+        table.merge(spark.sql("select 2 a, 7 A, 'y' v"), "a")
+        assert sorted(map(tuple, spark.table("z.two_cases").collect())) == [(1, 7, "x"), (2, 7, "y")]
+        spark.sql("drop table z.two_cases")
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_fields_of_structs_are_never_taken_for_others(spark):
+    struct = "select named_struct({}) s"
+    table = table_of(spark, "z.structs", struct.format("'a', nullif(1, -1), 'b', nullif(1, -1)"))
+    for fields in ("'x', nullif(2, -1), 'y', nullif(2, -1)", "'a', nullif(2L, -1L), 'c', nullif(2, -1)"):
+        for policy in ("fail", "sync_all_columns"):
+            with pytest.raises(ConfigError, match="column `s` is struct"):
+                table.append(spark.sql(struct.format(fields)), on_schema_change=policy)
+    table.append(
+        spark.sql(struct.format("'b', nullif(3L, -1L), 'a', nullif(2, -1)")), on_schema_change="sync_all_columns"
+    )
+    assert sorted((row.s.a, row.s.b) for row in spark.table("z.structs").collect()) == [(1, 1), (2, 3)]
+
+
+def test_a_column_is_not_widened_to_a_type_that_rounds(spark):
+    table = table_of(spark, "z.rounded", "select 9007199254740993L k")
+    with pytest.raises(ConfigError, match="does not hold its values"):
+        table.append(spark.sql("select 1.0D k"), on_schema_change="sync_all_columns")
+    assert spark.table("z.rounded").first().k == 9007199254740993
+
+
+def test_what_a_session_leaves_out_is_not_rewritten_away(spark):
+    table = table_of(spark, "z.missing", "select id, id % 2 p from range(100)", partition_by=["p"])
+    (gone,) = [each for each in table.snapshot().files["path"].to_pylist() if each.startswith("p=1/")]
+    Path(table.location.removeprefix("file:"), gone).unlink()
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    try:
+        with pytest.raises(Exception, match="not exist"):
+            table.delete("id = 7")
+        with pytest.raises(Exception, match="not exist"):
+            table.merge(spark.sql("select id, 1L p from range(1, 20, 2)"), "id")
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+    assert table.snapshot().version == 0
+
+
+def test_partitions_in_another_spelling_are_replaced(spark, tmp_path):
+    spark.sql(
+        f"create table z.spelled_parts (v int, month int) using parquet partitioned by (month) location '{tmp_path}/parts'"
+    )
+    spark.sql("select 1 v").write.parquet(str(tmp_path / "parts" / "month=01"))
+    spark.sql("msck repair table z.spelled_parts")
+    table = ZTable.adopt(spark, "z.spelled_parts", zorder=["v"], managed=True)
+    table.overwrite(spark.sql("select 2 v, 1 month"))
+    assert spark.table("z.spelled_parts").collect() == [(2, 1)]
+    table = table_of(spark, "z.flags", "select 1 v, true flag", partition_by=["flag"])
+    table.overwrite(spark.table("z.flags").limit(0), [{"flag": True}])
+    assert spark.table("z.flags").count() == 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +40,48 @@ def partition_folder(values: Sequence[tuple[str, str | None]]) -> str:
         f"{escape_partition_value(column)}={escape_partition_value(value) if value else NULL_FOLDER}"
         for column, value in values
     )
+
+
+def one_spelling(value: str | None, spark_type: object) -> str | None:
+    """Returns a partition value in the one of its spellings that Spark writes. Other tools write ``month=01``.
+
+    Args:
+        value: The raw value. One that is not of the type is returned as it is.
+        spark_type: Spark's JSON of the column's type.
+
+    >>> one_spelling("01", "integer"), one_spelling("True", "boolean"), one_spelling("1.50", "decimal(10,2)")
+    ('1', 'true', '1.5')
+    >>> one_spelling("2024-1-5", "date"), one_spelling("2024-01-05 10:00:00.500", "timestamp")
+    ('2024-01-05', '2024-01-05 10:00:00.5')
+    """
+    if value is None or not isinstance(spark_type, str):
+        return value
+    spell = _SPELLINGS.get(spark_type.partition("(")[0])
+    try:
+        # Spark writes an empty text as null.
+        return spell(value) if spell is not None else value or None
+    except (ValueError, ArithmeticError):
+        return value
+
+
+def _spelled_date(value: str) -> str:
+    year, month, day = map(int, value.split("-"))
+    return f"{year:04d}-{month:02d}-{day:02d}"
+
+
+def _spelled_timestamp(value: str) -> str:
+    seconds, _, fraction = value.partition(".")
+    return f"{seconds}.{fraction.rstrip('0')}".rstrip(".")
+
+
+_SPELLINGS: Mapping[str, Callable[[str], str]] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), lambda value: str(int(value))),
+    **dict.fromkeys(("float", "double"), lambda value: repr(float(value))),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), _spelled_timestamp),
+    "boolean": lambda value: value.strip().lower(),
+    "decimal": lambda value: format(Decimal(value).normalize(), "f"),
+    "date": _spelled_date,
+}
 
 
 def parse_partition_folder(folder: str) -> tuple[tuple[str, str | None], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,13 @@ from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+# Up-casts of Spark that round large whole numbers, or that depend on the session's time zone.
+_INEXACT = frozenset(
+    (
+        *(("integer", "float"), ("long", "float"), ("long", "double")),
+        *(("timestamp", "timestamp_ntz"), ("timestamp_ntz", "timestamp"), ("date", "timestamp")),
+    )
+)
 _GO_ON = "set on_schema_change to append_new_columns or sync_all_columns to go on, or rebuild with --full-refresh"
 
 
@@ -121,12 +128,25 @@ def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
         WriteError: A column cannot be stored in the table's type.
     """
     schema = StructType.fromJson(json.loads(schema_json))
+    frame = _spelled_as(frame, schema.names)
     try:
         return frame.to(schema)
     except AnalysisException as error:
         problems = [_unstorable(frame, field) for field in schema.fields]
         reasons = "; ".join(each for each in problems if each) or short_message(error)
         raise WriteError(f"{subject}: {reasons}; the table is unchanged") from error
+
+
+def _spelled_as(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Returns the rows with columns spelled as in the table, which a case-sensitive session would not find."""
+    by_name = {name.lower(): name for name in names}
+    given = set(frame.columns)
+    renamed = {
+        name: by_name[name.lower()]
+        for name in frame.columns
+        if name not in names and name.lower() in by_name and by_name[name.lower()] not in given
+    }
+    return frame.withColumnsRenamed(renamed) if renamed else frame
 
 
 def _unstorable(frame: DataFrame, field: StructField) -> str | None:
@@ -173,7 +193,7 @@ def _synced(
         then, now = table[name.lower()], frame[name.lower()]
         if holds(catalog, now["type"], then["type"]):
             continue
-        if not holds(catalog, then["type"], now["type"]) or name.lower() in fixed:
+        if not holds(catalog, then["type"], now["type"], exactly=True) or name.lower() in fixed:
             why = "" if name.lower() in fixed else ", which does not hold its values"
             cast = f"cast it to {type_word(then['type'])} in the query"
             problems.append(f"{_types(name, table, frame)}{why}; {cast}, or rebuild the table with --full-refresh")
@@ -202,18 +222,45 @@ def _columns(
     return with_added_columns(kept, [{**each, "nullable": True} for each in added], partition_by)
 
 
-def holds(catalog: Catalog, narrow: Any, wide: Any) -> bool:
-    """Returns whether a type can hold every value of another type, by Spark's own rules for up-casts."""
+def holds(catalog: Catalog, narrow: Any, wide: Any, *, exactly: bool = False) -> bool:
+    """Returns whether a type can hold every value of another type, by Spark's own rules for up-casts.
+
+    Structs have to have the same fields, by name: rows are moved so, and not by position.
+
+    Args:
+        exactly: Whether no value may be rounded, as whole numbers are in floats, or moved by a time zone.
+    """
     if narrow == wide:
         return True
+    if isinstance(narrow, dict) and isinstance(wide, dict) and narrow.get("type") == wide.get("type") != "udt":
+        parts = [_parts_of(each) for each in (narrow, wide)]
+        return parts[0].keys() == parts[1].keys() and all(
+            holds(catalog, kind, parts[1][name][0], exactly=exactly) and (parts[1][name][1] or not nullable)
+            for name, (kind, nullable) in parts[0].items()
+        )
+    if exactly and (narrow, wide) in _INEXACT:
+        return False
     cast = catalog.jvm.companion("org.apache.spark.sql.catalyst.expressions.Cast")
     kinds = [catalog.data_type(json.dumps(each)) for each in (narrow, wide)]
     return bool(cast.canUpCast(*kinds))
 
 
+def _parts_of(kind: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
+    """Returns the types of a struct's fields, or of the elements of an array or map, and whether they can be null."""
+    if kind["type"] == "struct":
+        return {each["name"].lower(): (each["type"], each["nullable"]) for each in kind["fields"]}
+    if kind["type"] == "array":
+        return {"element": (kind["elementType"], kind["containsNull"])}
+    return {"key": (kind["keyType"], False), "value": (kind["valueType"], kind["valueContainsNull"])}
+
+
 def _type_problem(catalog: Catalog, name: str, table: Mapping[str, Any], frame: Mapping[str, Any]) -> str:
     then, now = table[name.lower()]["type"], frame[name.lower()]["type"]
-    wider = ", set on_schema_change to sync_all_columns to widen the column" if holds(catalog, then, now) else ""
+    wider = (
+        ", set on_schema_change to sync_all_columns to widen the column"
+        if holds(catalog, then, now, exactly=True)
+        else ""
+    )
     cast = f"cast it to {type_word(then)} in the query"
     return f"{_types(name, table, frame)}; {cast}{wider}, or rebuild with --full-refresh"
 

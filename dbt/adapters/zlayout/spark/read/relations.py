@@ -26,6 +26,8 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# A session may let Spark leave out files that it cannot read. What is rewritten from them would be lost.
+_STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 
 
@@ -90,7 +92,7 @@ def frame_of(
     parquet = jvm.datasources.parquet.ParquetFileFormat()
     native: Any = catalog.spark._jsparkSession
     relation = jvm.datasources.HadoopFsRelation(
-        index, partition_schema, catalog.data_type(data_json), jvm.none(), parquet, jvm.scala_map({}), native
+        index, partition_schema, catalog.data_type(data_json), jvm.none(), parquet, jvm.scala_map(_STRICT), native
     )
     return DataFrame(native.baseRelationToDataFrame(relation), catalog.spark)
 

@@ -255,15 +255,17 @@ def known_keys(unique_key: Sequence[str] | str, columns: Sequence[str], subject:
         ConfigError: A key column is not in the table, or no key column is given.
     """
     wanted = [unique_key] if isinstance(unique_key, str) else list(dict.fromkeys(unique_key))
-    by_name = {name.lower(): name for name in columns}
-    missing = [name for name in wanted if name.strip("`").lower() not in by_name]
+    # Of two columns that differ in case only, each is found by its own spelling.
+    by_name = {name.lower(): name for name in columns} | {name: name for name in columns}
+    found = [by_name.get(name.strip("`"), by_name.get(name.strip("`").lower())) for name in wanted]
+    missing = [name for name, column in zip(wanted, found, strict=True) if column is None]
     if missing or not wanted:
         what = ", ".join(repr(name) for name in missing) or "nothing"
         raise ConfigError(
             [f"unique_key: {what} is not a column of the table, which has {', '.join(columns)}; give names"],
             subject,
         )
-    return tuple(dict.fromkeys(by_name[name.strip("`").lower()] for name in wanted))
+    return tuple(dict.fromkeys(column for column in found if column is not None))
 
 
 @dataclass(frozen=True)

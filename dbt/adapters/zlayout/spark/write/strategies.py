@@ -7,7 +7,7 @@ delete+insert.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -18,11 +18,13 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.config.incremental import MergeRules
 from dbt.adapters.zlayout.curve.model import PartitionKey
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.index.statistics.partitions import one_spelling
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE
+from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
 from dbt.adapters.zlayout.spark.write.incoming_keys import Source, known_keys, places_of
 from dbt.adapters.zlayout.spark.write.incoming_rows import has_deleted_column, upserts_of
@@ -96,13 +98,19 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
     """
     columns = target.layout.partition_by
     whole = partitions == "all" or (partitions is None and not columns)
-    listed = None if whole or partitions is None else _keys(partitions, columns, target.subject)
+    types = {each.name.lower(): each.spark_type for each in fields_of(target.opened.schema_json)}
+    kinds = [types[name.lower()] for name in columns]
+
+    def key_of(values: Iterable[str | None]) -> PartitionKey:
+        return tuple(one_spelling(value, kind) for value, kind in zip(values, kinds, strict=True))
+
+    listed = None if whole or partitions is None else set(map(key_of, _keys(partitions, columns, target.subject)))
     files = target.opened.files
-    keys = [tuple(value for _, value in each.partition) for each in files]
+    keys = [key_of(value for _, value in each.partition) for each in files]
     replaced: set[PartitionKey] = set(listed or ())
 
     def removes(written: Sequence[FileReport]) -> tuple[str, ...]:
-        came = {tuple(value for _, value in each.file.partition) for each in written}
+        came = {key_of(value for _, value in each.file.partition) for each in written}
         if listed is not None and (outside := sorted(came - listed, key=repr)):
             shown = ", ".join(f"{name}={value}" for name, value in zip(columns, outside[0], strict=True))
             raise WriteError(
@@ -114,7 +122,7 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
         return tuple(gone)
 
     def key_conflict(added: DataFiles) -> str | None:
-        theirs = {tuple(value for _, value in each.partition) for each in added}
+        theirs = {key_of(value for _, value in each.partition) for each in added}
         return "it wrote rows of a partition that this overwrite replaces" if whole or theirs & replaced else None
 
     return Rewrite(frame, removes, lambda written, before: RowCounts(inserted=written, deleted=before), key_conflict)
