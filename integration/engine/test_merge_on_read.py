@@ -847,3 +847,16 @@ def test_a_compaction_in_tasks_leaves_the_slices_that_it_cannot_read_to_spark(sp
     assert scans.files
     assert expected.count() == 100
     assert same_rows(spark.table("z.mor_by_both__ro"), expected)
+
+
+def test_a_late_row_changes_nothing_where_the_ordering_column_is_not_updated(spark):
+    rows = spark.sql("select 1 k, 5 ts, 'new' v union all select 2, null, 'none'")
+    table = ZTable.write(spark, "z.late", rows, table_type="merge_on_read", unique_key=["k"], ordering="ts")
+    for ts in (1, 6):
+        incoming = spark.sql(f"select k, {ts} ts, 'from {ts}' v from values (1), (2), ({ts + 10}) as t(k)")
+        table.merge(incoming, "k", update_columns=["v"])
+        found = dict(spark.sql("select k, v from z.late").collect())
+        assert found == {1: "new" if ts == 1 else "from 6", 2: f"from {ts}", 11: "from 1"} | (
+            {16: "from 6"} if ts == 6 else {}
+        )
+    assert spark.sql("select ts from z.late where k = 1").first().ts == 5

@@ -175,7 +175,8 @@ def _check_key(
 
 def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence[str]) -> DataFrame:
     """Returns the rows that a merge writes: updated rows with all columns, new rows, and the deletes of a feed."""
-    keys = target.layout.config.table_type.unique_key
+    table_type = target.layout.config.table_type
+    keys, ordering = table_type.unique_key, table_type.ordering
     source = Source(frame, keys)
     there = rows_that_may_match(target, source).alias(rules.target_alias)
     rows = upserts_of(source.hinted)
@@ -188,6 +189,10 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
         sides = {name: rules.source_alias if name.lower() in new else rules.target_alias for name in rows.columns}
         columns = [functions.expr(f"{alias}.{backquoted(name)}").alias(name) for name, alias in sides.items()]
         matched = there.join(come, on, "inner")
+        if ordering is not None and ordering.lower() not in new:
+            # The row keeps the table's value, so what comes late has to be told here.
+            then, now = (f"{alias}.{backquoted(ordering)}" for alias in (rules.target_alias, rules.source_alias))
+            matched = matched.where(f"{then} is null or coalesce({now} >= {then}, false)")
         parts.append((matched.where(rules.matched_condition) if rules.matched_condition else matched).select(*columns))
     if not rules.skip_not_matched_step:
         rest = come.join(there, on, "left_anti")
