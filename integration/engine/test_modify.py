@@ -466,3 +466,29 @@ def test_partitions_in_another_spelling_are_replaced(spark, tmp_path):
     table = table_of(spark, "z.flags", "select 1 v, true flag", partition_by=["flag"])
     table.overwrite(spark.table("z.flags").limit(0), [{"flag": True}])
     assert spark.table("z.flags").count() == 0
+
+
+def test_fields_that_the_table_lacks_are_not_lost(spark):
+    struct = "select {} k, named_struct({}) s"
+    table = table_of(spark, "z.fields_lost", struct.format(1, "'a', nullif(1, -1), 'b', nullif(1, -1)"))
+    for policy, fields in (("append_new_columns", "'a', 2, 'b', 2, 'c', 2"), ("ignore", "'a', 3")):
+        with pytest.raises(ConfigError, match="select the fields that the table has"):
+            table.append(spark.sql(struct.format(2, fields)), on_schema_change=policy)
+    table.append(spark.sql(struct.format(2, "'b', 3, 'a', 2")), on_schema_change="ignore")
+    assert sorted((row.k, row.s.a, row.s.b) for row in spark.table("z.fields_lost").collect()) == [(1, 1, 1), (2, 2, 3)]
+
+
+@pytest.mark.parametrize("kind", ["copy_on_write", pytest.param("merge_on_read", marks=pytest.mark.slow)])
+def test_a_key_of_fixed_length_is_found(spark, kind):
+    spark.sql(f"create table z.fixed_{kind} (k char(5), v int) using parquet")
+    spark.sql(f"insert into z.fixed_{kind} values ('ab', 1)")
+    table = ZTable.adopt(spark, f"z.fixed_{kind}", zorder=["v"], managed=True)
+    if kind == "merge_on_read":
+        settings = {"table_type": kind, "unique_key": "k", "compaction": "off"}
+        table = ZTable.write(spark, "z.fixed_records", spark.table("z.fixed_merge_on_read"), **settings)
+    for value, key in ((2, "ab"), (3, "ab   ")):
+        table.merge(spark.sql(f"select '{key}' k, {value} v union all select 'abcde', {value}"), "k")
+        assert sorted(map(tuple, spark.table(table.name).collect())) == [("ab   ", value), ("abcde", value)]
+    if kind == "merge_on_read":
+        table.compact()
+        assert spark.table(table.name).count() == 2

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions
 from pyspark.sql.types import StructField, StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.catalog.session_catalog import DECLARED_TYPE, Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, type_word, with_added_columns
 
@@ -27,6 +29,8 @@ _INEXACT = frozenset(
         *(("timestamp", "timestamp_ntz"), ("timestamp_ntz", "timestamp"), ("date", "timestamp")),
     )
 )
+_SAME_FIELDS = "select the fields that the table has, or rebuild with --full-refresh"
+_CHAR = re.compile(r"char\((\d+)\)")
 _GO_ON = "set on_schema_change to append_new_columns or sync_all_columns to go on, or rebuild with --full-refresh"
 
 
@@ -106,6 +110,11 @@ def plan_schema(
     new = [each["name"] for key, each in frame.items() if key not in table]
     missing = [each["name"] for key, each in table.items() if key not in frame]
     other = [each["name"] for key, each in table.items() if key in frame and frame[key]["type"] != each["type"]]
+    if policy in (OnSchemaChange.IGNORE, OnSchemaChange.APPEND_NEW_COLUMNS):
+        lost = [name for name in other if not _same_fields(*(each[name.lower()]["type"] for each in (table, frame)))]
+        if lost:
+            problems = [f"{_types(name, table, frame)}; {_SAME_FIELDS}" for name in lost]
+            raise ConfigError(problems, subject)
     if policy is OnSchemaChange.IGNORE:
         if missing:
             raise ConfigError([f"the query lacks {_listed(missing)}, which the table has; {_GO_ON}"], subject)
@@ -128,7 +137,7 @@ def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
         WriteError: A column cannot be stored in the table's type.
     """
     schema = StructType.fromJson(json.loads(schema_json))
-    frame = _spelled_as(frame, schema.names)
+    frame = _padded(_spelled_as(frame, schema.names), schema)
     try:
         return frame.to(schema)
     except AnalysisException as error:
@@ -147,6 +156,19 @@ def _spelled_as(frame: DataFrame, names: Sequence[str]) -> DataFrame:
         if name not in names and name.lower() in by_name and by_name[name.lower()] not in given
     }
     return frame.withColumnsRenamed(renamed) if renamed else frame
+
+
+def _padded(frame: DataFrame, schema: StructType) -> DataFrame:
+    """Returns the rows with texts of CHAR columns padded with blanks, as Spark's INSERT stores them."""
+    found = {}
+    for field in schema.fields:
+        length = _CHAR.fullmatch(str(field.metadata.get(DECLARED_TYPE, "")))
+        if length is not None and field.name in frame.columns:
+            name = backquoted(field.name)
+            found[field.name] = functions.expr(
+                f"if(length({name}) < {length[1]}, rpad({name}, {length[1]}, ' '), {name})"
+            )
+    return frame.withColumns(found) if found else frame
 
 
 def _unstorable(frame: DataFrame, field: StructField) -> str | None:
@@ -243,6 +265,18 @@ def holds(catalog: Catalog, narrow: Any, wide: Any, *, exactly: bool = False) ->
     cast = catalog.jvm.companion("org.apache.spark.sql.catalyst.expressions.Cast")
     kinds = [catalog.data_type(json.dumps(each)) for each in (narrow, wide)]
     return bool(cast.canUpCast(*kinds))
+
+
+def _same_fields(then: Any, now: Any) -> bool:
+    """Returns whether the structs in two types have the same fields. Rows lose fields that the table lacks."""
+    if not isinstance(then, dict) or not isinstance(now, dict) or "udt" in (then["type"], now["type"]):
+        return True
+    if then["type"] != now["type"]:
+        return True
+    parts = [_parts_of(each) for each in (then, now)]
+    return parts[0].keys() == parts[1].keys() and all(
+        _same_fields(kind, parts[1][name][0]) for name, (kind, _) in parts[0].items()
+    )
 
 
 def _parts_of(kind: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:

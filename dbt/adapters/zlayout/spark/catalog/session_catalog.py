@@ -38,7 +38,7 @@ _CATALOG_TABLE = f"{_CATALOG}CatalogTable"
 _GRANT = "GRANT SELECT ON TABLE a_table TO `somebody`"
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 # Spark keeps the declared type of a char or varchar column here, because its values are strings.
-_DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+DECLARED_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Entry:
         """Returns the type of each column, as SQL declares it, and its comment or None, by name."""
         return {
             field.name: (
-                field.metadata.get(_DECLARED_TYPE) or field.dataType.simpleString(),
+                field.metadata.get(DECLARED_TYPE) or field.dataType.simpleString(),
                 field.metadata.get("comment") or None,
             )
             for field in StructType.fromJson(json.loads(self.schema_json)).fields

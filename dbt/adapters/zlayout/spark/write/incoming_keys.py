@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.spark.catalog.session_catalog import DECLARED_TYPE
 from dbt.adapters.zlayout.spark.jvm.scala import active_session
 from dbt.adapters.zlayout.spark.read.prune_by import EVERY_ROW, Spelling, is_exact, spelling_of, values_condition
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
@@ -42,7 +43,6 @@ _MOST_RANGES = 100
 _BROADCAST_ROWS = 500_000
 _TIMES = "__zl_times"
 # Where Spark notes that a text column is a CHAR or VARCHAR.
-_CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 class Source:
@@ -108,7 +108,7 @@ class Source:
             return None
         # Spark compares a CHAR with a constant in another way than with a column.
         field = self.frame.schema[self.keys[0]]
-        return self._conditions[0] if _CHAR_TYPE not in field.metadata else None
+        return self._conditions[0] if DECLARED_TYPE not in field.metadata else None
 
     @cached_property
     def whole_few_keys(self) -> Sequence[tuple[Any, ...]] | None:
@@ -118,7 +118,7 @@ class Source:
             return None
         types = {field.name: field for field in self.frame.schema}
         # Spark compares a CHAR with a column in another way than by its bytes.
-        plain = all(key in self._spellings and _CHAR_TYPE not in types[key].metadata for key in self.keys)
+        plain = all(key in self._spellings and DECLARED_TYPE not in types[key].metadata for key in self.keys)
         return [key for key in few if None not in key] if few is not None and plain else None
 
     @property
