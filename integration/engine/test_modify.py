@@ -474,8 +474,11 @@ def test_fields_that_the_table_lacks_are_not_lost(spark):
     for policy, fields in (("append_new_columns", "'a', 2, 'b', 2, 'c', 2"), ("ignore", "'a', 3")):
         with pytest.raises(ConfigError, match="select the fields that the table has"):
             table.append(spark.sql(struct.format(2, fields)), on_schema_change=policy)
-    table.append(spark.sql(struct.format(2, "'b', 3, 'a', 2")), on_schema_change="ignore")
-    assert sorted((row.k, row.s.a, row.s.b) for row in spark.table("z.fields_lost").collect()) == [(1, 1, 1), (2, 2, 3)]
+    # As with columns: what the table lacks is left out, or what the query lacks is null.
+    table.append(spark.sql(struct.format(2, "'b', 3, 'c', 9, 'a', 2")), on_schema_change="ignore")
+    table.append(spark.sql(struct.format(3, "'a', 4")), on_schema_change="append_new_columns")
+    found = sorted((row.k, row.s.a, row.s.b) for row in spark.table("z.fields_lost").collect())
+    assert found == [(1, 1, 1), (2, 2, 3), (3, 4, None)]
 
 
 @pytest.mark.parametrize("kind", ["copy_on_write", pytest.param("merge_on_read", marks=pytest.mark.slow)])

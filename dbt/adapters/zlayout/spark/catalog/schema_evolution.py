@@ -110,20 +110,23 @@ def plan_schema(
     new = [each["name"] for key, each in frame.items() if key not in table]
     missing = [each["name"] for key, each in table.items() if key not in frame]
     other = [each["name"] for key, each in table.items() if key in frame and frame[key]["type"] != each["type"]]
-    if policy in (OnSchemaChange.IGNORE, OnSchemaChange.APPEND_NEW_COLUMNS):
-        lost = [name for name in other if not _same_fields(*(each[name.lower()]["type"] for each in (table, frame)))]
-        if lost:
-            problems = [f"{_types(name, table, frame)}; {_SAME_FIELDS}" for name in lost]
-            raise ConfigError(problems, subject)
+
+    def without_fields(these: Mapping[str, Any], those: Mapping[str, Any]) -> list[str]:
+        """Returns a sentence for each column whose structs lack fields that the others have."""
+        lacking = [name for name in other if not _has_fields(these[name.lower()]["type"], those[name.lower()]["type"])]
+        return [f"{_types(name, table, frame)}; {_SAME_FIELDS}" for name in lacking]
+
     if policy is OnSchemaChange.IGNORE:
         if missing:
             raise ConfigError([f"the query lacks {_listed(missing)}, which the table has; {_GO_ON}"], subject)
+        _fail_if([], [], without_fields(frame, table), subject)
         return SchemaPlan(table_json)
     if policy is OnSchemaChange.FAIL:
         unfit = [name for name in other if not holds(catalog, *(each[name.lower()]["type"] for each in (frame, table)))]
         _fail_if(new, missing, [_type_problem(catalog, name, table, frame) for name in unfit], subject)
         return SchemaPlan(table_json)
     if policy is OnSchemaChange.APPEND_NEW_COLUMNS:
+        _fail_if([], [], without_fields(table, frame), subject)
         return SchemaPlan(_columns(table_json, (), {}, [frame[name.lower()] for name in new], partition_by), tuple(new))
     return _synced(catalog, table_json, frame, new, missing, other, partition_by, subject)
 
@@ -267,16 +270,12 @@ def holds(catalog: Catalog, narrow: Any, wide: Any, *, exactly: bool = False) ->
     return bool(cast.canUpCast(*kinds))
 
 
-def _same_fields(then: Any, now: Any) -> bool:
-    """Returns whether the structs in two types have the same fields. Rows lose fields that the table lacks."""
-    if not isinstance(then, dict) or not isinstance(now, dict) or "udt" in (then["type"], now["type"]):
+def _has_fields(kind: Any, wanted: Any) -> bool:
+    """Returns whether the structs in a type have the fields of those in another type."""
+    if not isinstance(kind, dict) or not isinstance(wanted, dict) or not kind["type"] == wanted["type"] != "udt":
         return True
-    if then["type"] != now["type"]:
-        return True
-    parts = [_parts_of(each) for each in (then, now)]
-    return parts[0].keys() == parts[1].keys() and all(
-        _same_fields(kind, parts[1][name][0]) for name, (kind, _) in parts[0].items()
-    )
+    parts = _parts_of(kind)
+    return all(name in parts and _has_fields(parts[name][0], each) for name, (each, _) in _parts_of(wanted).items())
 
 
 def _parts_of(kind: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
