@@ -42,7 +42,6 @@ _MOST_VALUES = 20_000
 _MOST_RANGES = 100
 _BROADCAST_ROWS = 500_000
 _TIMES = "__zl_times"
-# Where Spark notes that a text column is a CHAR or VARCHAR.
 
 
 class Source:
