@@ -90,8 +90,7 @@ def values_predicate(spark: SparkSession, column_sql: str, query: str, most_valu
         return condition
     # Without ANSI mode, Spark compares a text with other values in a list as texts, but as values in a join.
     is_text = isinstance(frame.schema[0].dataType, t.StringType)
-    differs = f"typeof({column_sql}) {'not ' if is_text else ''}like 'string%'"
-    return f"({condition} or ({differs} and {column_sql} is not null))"
+    return f"({condition} or typeof({column_sql}) {'not ' if is_text else ''}like 'string%')"
 
 
 def values_condition(frame: DataFrame, column_sql: str, most_values: int, most_ranges: int) -> str:

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.read.file_index import (
     IndexedFileIndex,
     SnapshotFileIndex,
@@ -26,8 +27,6 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A session may let Spark leave out files that it cannot read. What is rewritten from them would be lost.
-_STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 
 
@@ -92,9 +91,14 @@ def frame_of(
     parquet = jvm.datasources.parquet.ParquetFileFormat()
     native: Any = catalog.spark._jsparkSession
     relation = jvm.datasources.HadoopFsRelation(
-        index, partition_schema, catalog.data_type(data_json), jvm.none(), parquet, jvm.scala_map(_STRICT), native
+        index, partition_schema, catalog.data_type(data_json), jvm.none(), parquet, jvm.once(_strict), native
     )
     return DataFrame(native.baseRelationToDataFrame(relation), catalog.spark)
+
+
+def _strict(jvm: Jvm) -> Any:
+    """Returns options with which Spark leaves no file out whatever the session says: its rows would be lost."""
+    return jvm.scala_map({"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"})
 
 
 def with_file(frame: DataFrame) -> DataFrame:
