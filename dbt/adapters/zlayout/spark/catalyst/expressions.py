@@ -149,7 +149,7 @@ class ExpressionForms:
         meaning = self._meaning(sources, _form_of(tree, str(expression)), zoned)
         column = Column((EXPRESSION, text, meaning), type_)
         commutes = not any(each.kind in _IN_ORDER for each in tree.nodes())
-        return BoundExpression(column, sources, tree.kind, self._bound(tree), commutes)
+        return BoundExpression(column, sources, tree.kind, self.bound(tree), commutes)
 
     def _plans(self, text: str) -> tuple[Any, Any]:
         """Returns the plans, analyzed and optimized, of a query for an expression.
@@ -179,11 +179,7 @@ class ExpressionForms:
             raise NotUnderstoodError("it casts a text such as 'today' to a date or timestamp")
         return analyzed, optimized
 
-    def equal(self, node: Node, bound: BoundExpression) -> bool:
-        """Returns whether a part of a query's condition is an expression."""
-        return bound.is_form(self._bound(node))
-
-    def _bound(self, node: Node) -> Any:
+    def bound(self, node: Node) -> Any:
         """Returns an expression with columns and fields of structs as positions, whatever the query calls them.
 
         Raises:
@@ -359,14 +355,14 @@ class KnownExpressions:
 
     def column(self, node: Node) -> Column | None:
         """Returns the column that stands for an expression; None if it has no statistics."""
-        for each in self.bound:
-            if each.kind == node.kind:
-                try:
-                    if self.forms.equal(node, each):
-                        return each.column
-                except (Py4JError, KeyError, NotUnderstoodError):
-                    return None
-        return None
+        alike = [each for each in self.bound if each.kind == node.kind]
+        if not alike:
+            return None
+        try:
+            form = self.forms.bound(node)
+            return next((each.column for each in alike if each.is_form(form)), None)
+        except (Py4JError, KeyError, NotUnderstoodError):
+            return None
 
 
 def without_qualifiers(text: str, names: Sequence[str]) -> str:
