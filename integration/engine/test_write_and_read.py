@@ -1,5 +1,7 @@
 """What is written is what the query gave, in every type, shape and size, and plain Spark reads the same."""
 
+from datetime import date
+
 import pytest
 from comparing import same_checksum, same_rows
 from pyspark.sql import functions
@@ -310,3 +312,27 @@ def test_a_null_in_a_required_column_stops_the_commit(spark):
             spark, "z.strict", spark.sql("select id, nullif(id, 7) k from range(10)"), zorder=["id"], not_null=["k"]
         )
     assert not spark.catalog.tableExists("z.strict")
+
+
+def test_a_query_keeps_the_settings_of_its_session_while_it_is_written(spark, tmp_path):
+    # Spark's functions read these settings in tasks, where another session's would take effect.
+    spark.range(20).selectExpr("id", """'{"d": "2024/1/1 5h"}' s""").write.parquet(str(tmp_path / "lenient"))
+    settings = {"spark.sql.legacy.timeParserPolicy": "LEGACY", "spark.sql.mapKeyDedupPolicy": "LAST_WIN"}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        query = spark.read.parquet(str(tmp_path / "lenient")).selectExpr(
+            "id",
+            "from_json(s, 'd date', map('dateFormat', 'yyyy/MM/dd')).d d",
+            "map_from_arrays(array(id, id), array(1, 2))[id] m",
+            # Only Spark's own writer writes this type.
+            "interval 1 month i",
+        )
+        expected = [(date(2024, 1, 1), 2)] * 20
+        table = ZTable.write(spark, "z.lenient", query, zorder=["id"])
+        assert spark.table("z.lenient").select("d", "m").collect() == expected
+        table.append(query)
+        assert spark.table("z.lenient").select("d", "m").collect() == expected * 2
+    finally:
+        for key in settings:
+            spark.conf.unset(key)

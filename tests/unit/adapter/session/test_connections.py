@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.adapter.session import launch as session_launch
 from dbt.adapters.zlayout.adapter.session.connections import SessionHandle, literal
 from dbt.adapters.zlayout.adapter.session.launch import with_launch_defaults
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.spark.catalyst.expressions import may_change_results
+from dbt.adapters.zlayout.spark.jvm.session_settings import may_change_results
 
 
 class Frame:

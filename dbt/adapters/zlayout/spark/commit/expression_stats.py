@@ -21,11 +21,9 @@ from dbt.adapters.zlayout.index.lookup.keys import LookupKey
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.expressions import (
     BoundExpression,
     ExpressionForms,
-    settings_of,
     with_plain_texts,
 )
 from dbt.adapters.zlayout.spark.catalyst.tree import NotUnderstoodError
@@ -33,6 +31,7 @@ from dbt.adapters.zlayout.spark.files.distinct_values import Pieces, Wanted
 from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
+from dbt.adapters.zlayout.spark.jvm.session_settings import session_beside
 from dbt.adapters.zlayout.spark.read.frame_statistics import lacking_by_file, pieces_by_file, statistics_by_file
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
@@ -284,9 +283,4 @@ def statistics_of_expressions(
 def _session(spark: SparkSession) -> SparkSession:
     """Returns a session that reads files as they are stored, and evaluates expressions as this one does."""
     use_driver_python(spark)
-    session = spark.newSession()
-    for key, value in {**_SETTINGS, **settings_of(Catalog(spark).jvm, spark._jsparkSession).to_dict()}.items():
-        # Settings of the whole application are the same in every session, and cannot be set.
-        if session.conf.get(key, None) != value:
-            session.conf.set(key, value)
-    return session
+    return session_beside(spark, _SETTINGS)

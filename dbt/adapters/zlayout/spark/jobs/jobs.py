@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
 from dbt.adapters.zlayout.spark.jobs.workers import failed_worker_problem
+from dbt.adapters.zlayout.spark.jvm.session_settings import session_beside
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,15 +46,13 @@ AS_STORED = {
 
 
 def rewrite_session(spark: SparkSession) -> SparkSession:
-    """Returns a new session with the settings for rewrites. The user's session stays as it is.
+    """Returns a new session with the settings for rewrites. Expressions return what they do in the user's session.
 
     Spark limits Arrow batches by rows and a blob has megabytes, so a batch holds few rows. Adaptive execution is off
     because it could merge files that were planned separately.
     """
-    session = spark.newSession()
-    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
-    session.conf.set("spark.sql.adaptive.enabled", "false")
-    return session
+    batches = {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}
+    return session_beside(spark, {**batches, "spark.sql.adaptive.enabled": "false"})
 
 
 def frame_of_rows(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: StructType) -> DataFrame:
@@ -80,17 +79,18 @@ def frame_of_rows(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: 
 def writing_session(spark: SparkSession) -> SparkSession:
     """Returns a new session in which Spark's own writer writes as Arrow does.
 
-    Timestamps get statistics, which INT96 lacks, and days before 1582 stay the same days as in Spark. The time zone is
-    the user's, because names of partition folders depend on it.
+    Timestamps get statistics, which INT96 lacks, and days before 1582 stay the same days as in Spark. Expressions, and
+    the names of partition folders, are those of the user's session.
     """
-    session = spark.newSession()
-    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    session.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
-    # A frame may carry the ids of the files that it was read from, and they mean other columns there.
-    session.conf.set("spark.sql.parquet.fieldId.write.enabled", "false")
-    session.conf.set("spark.sql.timeType.enabled", "true")  # or Spark refuses TIME columns that the frame has
-    session.conf.set("spark.sql.session.timeZone", str(spark.conf.get("spark.sql.session.timeZone")))
-    return session
+    settings = {
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        # A frame may carry the ids of the files that it was read from, and they mean other columns there.
+        "spark.sql.parquet.fieldId.read.enabled": "false",
+        "spark.sql.parquet.fieldId.write.enabled": "false",
+        "spark.sql.timeType.enabled": "true",  # or Spark refuses TIME columns that the frame has
+    }
+    return session_beside(spark, settings)
 
 
 def numbered_tasks(session: SparkSession, count: int) -> DataFrame:

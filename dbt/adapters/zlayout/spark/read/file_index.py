@@ -30,14 +30,13 @@ from dbt.adapters.zlayout.predicate.expr import And, Expr
 from dbt.adapters.zlayout.predicate.normal_form import TRUE
 from dbt.adapters.zlayout.pruning.scan import PartitionCondition, Preselection, ScanPlan, ScanReport
 from dbt.adapters.zlayout.spark.catalyst.expressions import (
-    ExpressionSettings,
     KnownExpressions,
     session_of_thread,
-    settings_of,
 )
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.catalyst.values import line_evaluator
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
+from dbt.adapters.zlayout.spark.jvm.session_settings import SessionSettings, settings_of
 from dbt.adapters.zlayout.spark.read.scan_log import LoggedScan, active_log, condition_text, shape_of
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -84,7 +83,7 @@ class ZlayoutFileIndex(ABC):
         self.logged_as: str | None = None
         self._jvm = jvm
         self._schema_json = schema_json
-        self._expressions: dict[ExpressionSettings, KnownExpressions] = {}
+        self._expressions: dict[SessionSettings, KnownExpressions] = {}
 
     @abstractmethod
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: N802 - Spark's name
