@@ -5,6 +5,7 @@ from datetime import date
 import pytest
 from comparing import same_checksum, same_rows
 from pyspark.sql import functions
+from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -336,3 +337,23 @@ def test_a_query_keeps_the_settings_of_its_session_while_it_is_written(spark, tm
     finally:
         for key in settings:
             spark.conf.unset(key)
+
+
+def test_columns_are_not_looked_for_by_the_ids_of_other_files(spark):
+    spark.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
+    try:
+        numbered = StructType.fromJson(
+            {
+                "type": "struct",
+                "fields": [
+                    {"name": name, "type": kind, "nullable": True, "metadata": {"parquet.field.id": number}}
+                    for number, (name, kind) in enumerate([("b", "long"), ("a", "long")], start=1)
+                ],
+            }
+        )
+        table = ZTable.write(spark, "z.numbered", spark.createDataFrame([(1, 2)], numbered), zorder=["a"])
+        assert spark.table("z.numbered").where("a = 2").collect() == [(1, 2)]
+        table.append(spark.createDataFrame([(3, 4)], numbered))
+        assert sorted(spark.table("z.numbered").collect()) == [(1, 2), (3, 4)]
+    finally:
+        spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")

@@ -39,12 +39,13 @@ from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.jvm.session_settings import SessionSettings, settings_of
 from dbt.adapters.zlayout.spark.read.scan_log import LoggedScan, active_log, condition_text, shape_of
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
+from dbt.adapters.zlayout.spark.schema.table_schema import FIELD_ID
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _LOG = logging.getLogger(__name__)
 _NOT_PASSED = "Spark does not pass it to a file index: it mixes partition columns with others, or has a subquery"
 # Spark then finds a column in a file by this number, whatever the column is called there.
-_FIELD_ID, _READS_FIELD_IDS = "parquet.field.id", "spark.sql.parquet.fieldId.read.enabled"
+_READS_FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 _STATUS = re.compile(r"path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+);")
 _DIGITS = 19
 _SUBSTRING = "(II)Ljava/lang/String;"
@@ -153,7 +154,7 @@ class ZlayoutFileIndex(ABC):
         """Returns the stages that may skip files for the session on this thread."""
         # Statistics are of columns by their names.
         if (
-            _FIELD_ID in self._schema_json
+            FIELD_ID in self._schema_json
             and self._jvm.root.org.apache.spark.sql.internal.SQLConf.get().getConfString(_READS_FIELD_IDS, "false")
             == "true"
         ):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # Source: org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils.
 _DEFAULTS = {"EXISTS_DEFAULT", "CURRENT_DEFAULT"}
+# Source: org.apache.spark.sql.execution.datasources.parquet.ParquetUtils.
+FIELD_ID = "parquet.field.id"
 
 # Temporary columns: the file of a row, and the file group of that file.
 FILE, GROUP = "__zl_file", "__zl_group"
@@ -79,14 +82,21 @@ def defaulted_columns(schema_json: str) -> tuple[tuple[str], ...]:
 
 
 def described(schema_json: str, comments: Mapping[str, str]) -> str:
-    """Returns the schema with comments on its top-level columns, and without defaults from the source tables."""
-    fields = raw_fields(schema_json)
+    """Returns the schema with comments on its top-level columns, without what source tables say of their own files.
+
+    These are the defaults of columns that a file lacks, and the ids by which Spark may find columns in files.
+    """
+    fields = raw_fields(json.dumps(json.loads(schema_json, object_hook=_without_field_id)))
     for each in fields:
         each["nullable"] = True
         each["metadata"] = {k: value for k, value in (each.get("metadata") or {}).items() if k not in _DEFAULTS}
         if each["name"] in comments:
             each["metadata"]["comment"] = comments[each["name"]]
     return schema_json_of(fields)
+
+
+def _without_field_id(found: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if key != FIELD_ID}
 
 
 def type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:
