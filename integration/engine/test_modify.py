@@ -495,3 +495,17 @@ def test_a_key_of_fixed_length_is_found(spark, kind):
     if kind == "merge_on_read":
         table.compact()
         assert spark.table(table.name).count() == 2
+
+
+@pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
+def test_of_columns_that_differ_in_case_only_the_named_one_is_updated(spark, kind):
+    settings = {"table_type": kind, "unique_key": "k"} if kind == "merge_on_read" else {}
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        table = table_of(spark, f"z.cases_{kind}", "select 1 k, 1 a, 1 A", **settings)
+        table.merge(spark.sql("select 1 k, 2 a, 2 A"), "k", update_columns=["A"])
+        assert spark.table(table.name).collect() == [(1, 1, 2)]
+        table.merge(spark.sql("select 1 k, 3 a, 3 A"), "k", exclude_columns=["A"])
+        assert spark.table(table.name).collect() == [(1, 3, 2)]
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")

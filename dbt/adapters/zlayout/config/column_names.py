@@ -199,6 +199,20 @@ def as_columns(paths: ColumnSet, known: Iterable[ColumnPath]) -> ColumnSet:
     return tuple(path[1:] if path[0] == EXPRESSION and folded_path(path[1:]) in names else path for path in paths)
 
 
+def spelled_as(columns: Iterable[str], names: Iterable[str]) -> list[str | None]:
+    """Returns names, with or without backquotes, as the columns are spelled; None for one that is no column.
+
+    Of columns that differ in case only, each is found by its own spelling.
+
+    >>> spelled_as(["id", "a", "A"], ["ID", "`A`", "a", "b"])
+    ['id', 'A', 'a', None]
+    """
+    columns = list(columns)
+    known = {name.lower(): name for name in columns} | {name: name for name in columns}
+    bare = [name.strip("`") for name in names]
+    return [known.get(name, known.get(name.lower())) for name in bare]
+
+
 def folded_set(columns: ColumnSet) -> frozenset[ColumnPath]:
     """Returns what is equal for columns that belong together, in any order and any case."""
     return frozenset(map(folded_path, columns))

@@ -183,13 +183,12 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
     come = rows.alias(rules.source_alias)
     pairs = [f"{rules.target_alias}.{backquoted(key)} = {rules.source_alias}.{backquoted(key)}" for key in keys]
     on = functions.expr(" and ".join(pairs))
-    new = {name.lower() for name in names}
     parts: list[DataFrame] = []
     if not rules.skip_matched_step:
-        sides = {name: rules.source_alias if name.lower() in new else rules.target_alias for name in rows.columns}
+        sides = {name: rules.source_alias if name in names else rules.target_alias for name in rows.columns}
         columns = [functions.expr(f"{alias}.{backquoted(name)}").alias(name) for name, alias in sides.items()]
         matched = there.join(come, on, "inner")
-        if ordering is not None and ordering.lower() not in new:
+        if ordering is not None and ordering not in names:
             # The row keeps the table's value, so what comes late has to be told here.
             then, now = (f"{alias}.{backquoted(ordering)}" for alias in (rules.target_alias, rules.source_alias))
             matched = matched.where(f"{then} is null or coalesce({now} >= {then}, false)")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions
 
-from dbt.adapters.zlayout.config.column_names import folded_set
+from dbt.adapters.zlayout.config.column_names import folded_set, spelled_as
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.index.bloom.filter_slices import Positions
@@ -254,9 +254,7 @@ def known_keys(unique_key: Sequence[str] | str, columns: Sequence[str], subject:
         ConfigError: A key column is not in the table, or no key column is given.
     """
     wanted = [unique_key] if isinstance(unique_key, str) else list(dict.fromkeys(unique_key))
-    # Of two columns that differ in case only, each is found by its own spelling.
-    by_name = {name.lower(): name for name in columns} | {name: name for name in columns}
-    found = [by_name.get(name.strip("`"), by_name.get(name.strip("`").lower())) for name in wanted]
+    found = spelled_as(columns, wanted)
     missing = [name for name, column in zip(wanted, found, strict=True) if column is None]
     if missing or not wanted:
         what = ", ".join(repr(name) for name in missing) or "nothing"

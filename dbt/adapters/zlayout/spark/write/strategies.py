@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyspark.sql import functions
 
+from dbt.adapters.zlayout.config.column_names import spelled_as
 from dbt.adapters.zlayout.config.incremental import MergeRules
 from dbt.adapters.zlayout.curve.model import PartitionKey
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
@@ -314,11 +315,10 @@ class _Matching:
         source = self._source.hinted.withColumn(_HIT, functions.lit(True))
         both = rows.alias(self._target_alias).join(source.alias(self._source_alias), self._on, "left")
         hit = f"{self._source_alias}.{_HIT} and ({self._rules.matched_condition or 'true'})"
-        new = {name.lower() for name in updated_names}
         columns = []
         for name in rows.columns:
             now, then = (f"{alias}.{backquoted(name)}" for alias in (self._source_alias, self._target_alias))
-            value = f"case when {hit} then {now} else {then} end" if name.lower() in new else then
+            value = f"case when {hit} then {now} else {then} end" if name in updated_names else then
             columns.append(functions.expr(value).alias(name))
         if has_deleted_column(self._source.frame):
             both = both.where(f"not coalesce({hit} and {self._deleted}, false)")
@@ -354,23 +354,24 @@ def updated_columns(rules: MergeRules, names: Sequence[str], subject: str) -> li
     Raises:
         ConfigError: The rules name a column that the table does not have, or list both updated and excluded columns.
     """
-    by_name = {name.lower(): name for name in names}
     if rules.update_columns is not None and rules.exclude_columns:
         raise ConfigError(["merge_update_columns and merge_exclude_columns: set one of them, not both"], subject)
+    found: dict[str, list[str]] = {}
     for key, listed in (
         ("merge_update_columns", rules.update_columns or ()),
         ("merge_exclude_columns", rules.exclude_columns),
     ):
-        missing = [name for name in listed if name.strip("`").lower() not in by_name]
+        spelled = dict(zip(listed, spelled_as(names, listed), strict=True))
+        missing = [name for name, column in spelled.items() if column is None]
         if missing:
             raise ConfigError(
                 [f"{key}: {', '.join(map(repr, missing))} is not a column of the table; it has {', '.join(names)}"],
                 subject,
             )
+        found[key] = [column for column in spelled.values() if column is not None]
     if rules.update_columns is not None:
-        return [by_name[name.strip("`").lower()] for name in rules.update_columns]
-    excluded = {name.strip("`").lower() for name in rules.exclude_columns}
-    return [name for name in names if name.lower() not in excluded]
+        return found["merge_update_columns"]
+    return [name for name in names if name not in found["merge_exclude_columns"]]
 
 
 def _union(parts: Sequence[DataFrame]) -> DataFrame | None:
