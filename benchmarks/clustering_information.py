@@ -21,7 +21,7 @@ import pyarrow as pa
 from planning import CITY, DAY, KEY, RATE, START_MS, column_stats, files_of, milliseconds
 
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
+from dbt.adapters.zlayout.layout.clustering_measures import ClusteringMeasures
 from dbt.adapters.zlayout.predicate.expr import Column
 from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -29,7 +29,7 @@ from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.table.measures import measure_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import curve_path
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, TableFile, create_table_file
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -96,7 +96,7 @@ def make(folder: Path, count: int, layout: str) -> str:
     fields = [{"name": key.path[0], "type": SPARK_TYPES[key], "nullable": True, "metadata": {}} for key in KEYS]
     if partitions:
         fields.append({"name": "part", "type": "string", "nullable": True, "metadata": {}})
-    create_table_file(store, TableFile.new(Level.MANAGED, "s.t", START_MS))
+    create_table_file(store, TableFile.new(ManagementLevel.MANAGED, "s.t", START_MS))
     with Transaction.begin(Timeline(store), Action.COMMIT, Operation.OVERWRITE) as transaction:
         curve = curve_path(transaction.instant, "arrow")
         store.put(curve, curve_of(spans).to_bytes())

@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.instant import instant_of
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, TableFile
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change, Signature, entry_after
 
@@ -49,7 +49,7 @@ def table_of(spark: SparkSession, folder: Path, count: int, partitions: int) -> 
     slices = {name: tuple(paths) for name, paths in write_index(store, files, 8).items()}
     timeline = Timeline(store)
     snapshot = timeline.append(entry_after(None, change, signature, slices, None), None)
-    table_file = TableFile.new(Level.MANAGED, "benchmark", START_MS)
+    table_file = TableFile.new(ManagementLevel.MANAGED, "benchmark", START_MS)
     return TableSnapshot.at(timeline, table_file, store.root_uri, snapshot, "UTC")
 
 

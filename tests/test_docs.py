@@ -12,8 +12,8 @@ from dbt.adapters.zlayout.cli.main import zlayout
 from dbt.adapters.zlayout.config.settings import MAX_FILE_SIZE, MIN_FILE_SIZE, SETTINGS, Scope
 from dbt.adapters.zlayout.config.table_config import parse_table_config
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
+from dbt.adapters.zlayout.layout.clustering_measures import ColumnClustering
 from dbt.adapters.zlayout.layout.depth import Overlap
-from dbt.adapters.zlayout.layout.measures import ColumnClustering
 from dbt.adapters.zlayout.table.explanation import Explanation
 from dbt.adapters.zlayout.table.measures import ClusteringInformation
 

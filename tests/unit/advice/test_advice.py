@@ -4,7 +4,7 @@ import pytest
 from made_up_rows import FILES, advised, between, equal, opened_share, query
 
 from dbt.adapters.zlayout.advice.sample import Layout
-from dbt.adapters.zlayout.advice.settings import PresentSettings, missing_expressions
+from dbt.adapters.zlayout.advice.table_settings import PresentSettings, missing_expressions
 
 AMOUNTS = between("amount", 20, 22)
 BY_TIME = Layout((("at",),))

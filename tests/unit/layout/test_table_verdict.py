@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from measured_files import bounds, files, statistics
 
-from dbt.adapters.zlayout.layout.measures import clustering_measures
+from dbt.adapters.zlayout.layout.clustering_measures import clustering_measures
 from dbt.adapters.zlayout.layout.table_verdict import (
     Level,
     Remedy,

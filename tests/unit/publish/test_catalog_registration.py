@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import FOLDER
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file, put_name
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, TableFile, create_table_file, put_name
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -42,7 +42,7 @@ class Table:
 
     @classmethod
     def new(cls, store: LocalStore, name: str = "Shop.Orders", publishing: PublishingConfig = LAKE) -> Table:
-        create_table_file(store, TableFile(TABLE, Level.MANAGED, name, 0))
+        create_table_file(store, TableFile(TABLE, ManagementLevel.MANAGED, name, 0))
         table = cls(store)
         table.append(Action.REPLACECOMMIT, Operation.OVERWRITE, schema_json=SCHEMA, layout=publishing.stored())
         return table

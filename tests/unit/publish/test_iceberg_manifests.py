@@ -15,7 +15,7 @@ from pyiceberg.types import IntegerType
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.publish import iceberg_manifests
-from dbt.adapters.zlayout.publish.iceberg_manifests import Sized, cut, full_bytes, grouped
+from dbt.adapters.zlayout.publish.iceberg_manifests import KeptManifest, cut, full_bytes, grouped
 from dbt.adapters.zlayout.publish.iceberg_metadata import FOLDER
 from dbt.adapters.zlayout.publish.iceberg_table import catch_up
 from dbt.adapters.zlayout.store.local import LocalStore
@@ -179,10 +179,10 @@ def test_a_manifest_that_was_changed_is_not_copied(tmp_path, change) -> None:
 
 
 FULL_SIZE = 100
-TABLES = st.lists(st.builds(Sized, st.integers(1, 250), st.booleans()), max_size=40)
+TABLES = st.lists(st.builds(KeptManifest, st.integers(1, 250), st.booleans()), max_size=40)
 
 
-def after(manifests: list[Sized]) -> list[int]:
+def after(manifests: list[KeptManifest]) -> list[int]:
     """The sizes of a table's manifests after a commit."""
     groups = grouped(manifests, FULL_SIZE)
     put_together = {position for group in groups for position in group}
@@ -206,16 +206,16 @@ def test_a_group_of_several_is_below_twice_the_size_of_a_full_one(manifests) -> 
         assert len(group) > 1 or manifests[group[0]].is_written
 
 
-@given(st.lists(st.builds(Sized, st.integers(1, 250), st.just(True)), max_size=40), st.integers(0, 8))
+@given(st.lists(st.builds(KeptManifest, st.integers(1, 250), st.just(True)), max_size=40), st.integers(0, 8))
 def test_at_most_one_manifest_is_not_full_afterwards(written, small) -> None:
-    manifests = [*written, *[Sized(40, is_written=False)] * small]
+    manifests = [*written, *[KeptManifest(40, is_written=False)] * small]
     assert sum(size < FULL_SIZE for size in after(manifests)) <= 1
 
 
 @given(st.lists(st.integers(1, 250), max_size=300))
 def test_a_table_of_many_small_manifests_has_one_after_some_commits(sizes) -> None:
     for _ in range(len(sizes) // 8 + 2):
-        sizes = after([Sized(each, is_written=False) for each in sizes])
+        sizes = after([KeptManifest(each, is_written=False) for each in sizes])
     assert sum(size < FULL_SIZE for size in sizes) <= 1
 
 
@@ -223,7 +223,7 @@ def test_a_table_of_many_small_manifests_has_one_after_some_commits(sizes) -> No
 def test_commits_of_few_files_write_as_many_bytes_as_fit_in_a_manifest(commits) -> None:
     sizes: list[int] = []
     for added in commits:
-        manifests = [Sized(added, is_written=True), *(Sized(each, is_written=False) for each in sizes)]
+        manifests = [KeptManifest(added, is_written=True), *(KeptManifest(each, is_written=False) for each in sizes)]
         groups = grouped(manifests, FULL_SIZE)
         assert sum(manifests[each].size_bytes for group in groups for each in group) < 2 * FULL_SIZE
         sizes = after(manifests)

@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import log_path
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, TableFile
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -145,7 +145,7 @@ def test_a_manifest_that_was_edited_is_noticed_and_written_anew(store) -> None:
 
 
 def test_the_check_of_freshness_names_a_manifest_that_lists_other_files(store) -> None:
-    table_file = TableFile.new(Level.MANAGED, "s.t", 1)
+    table_file = TableFile.new(ManagementLevel.MANAGED, "s.t", 1)
     timeline = _overwrite(store, PATHS[:1])
     catch_up(store, timeline)
     opened = TableSnapshot.at(timeline, table_file, store.root_uri, timeline.snapshot(), "UTC")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dbt.adapters.zlayout.advice.asking import Asking
+from dbt.adapters.zlayout.advice.query import Query
 from dbt.adapters.zlayout.advice.reading import (
     FALSE_POSITIVES,
     Shares,
@@ -22,8 +23,8 @@ from dbt.adapters.zlayout.advice.reading import (
 )
 from dbt.adapters.zlayout.advice.redrawn import ranges_of, redrawn
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
-from dbt.adapters.zlayout.advice.search import Problem, best_layouts, sampled_files
-from dbt.adapters.zlayout.advice.settings import (
+from dbt.adapters.zlayout.advice.search import SearchTask, best_layouts, sampled_files
+from dbt.adapters.zlayout.advice.table_settings import (
     PresentSettings,
     SettingAdvice,
     file_size,
@@ -31,7 +32,6 @@ from dbt.adapters.zlayout.advice.settings import (
     row_groups,
     statistics_columns,
 )
-from dbt.adapters.zlayout.advice.workload import Query
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.lazy import cached_property
@@ -239,13 +239,13 @@ class _Advising:
 
     def run(self) -> Advice:
         kept = self._found_by_value((*self.present.bloom, *self.present.lookup))
-        layouts = best_layouts(self._problem(kept))
+        layouts = best_layouts(self._search_task(kept))
         bloom = self._bloom(layouts[0], kept) if self.may_index else ()
         found = {**kept, **self._found_by_value(bloom)}
         if bloom:
             # With filters for some columns, others may be the better keys. Filters come without a rewrite, so keys have
             # to save what filters do not.
-            layouts = best_layouts(self._problem(found))
+            layouts = best_layouts(self._search_task(found))
         layout = self.present.layout
         for candidate in layouts:
             change, gains = self._change(candidate, self._judged(candidate, found))
@@ -269,8 +269,8 @@ class _Advising:
         asked = Asking(queries, self.sample.at_most(_ASKED_ROWS), found).of(layout.zorder)
         return replace(layout, asked=asked or layout.asked)
 
-    def _problem(self, found: Mapping[ColumnPath, float]) -> Problem:
-        return Problem(
+    def _search_task(self, found: Mapping[ColumnPath, float]) -> SearchTask:
+        return SearchTask(
             self.sample,
             self._blended(self._split[0], 0),
             self.files,

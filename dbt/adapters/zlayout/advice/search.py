@@ -32,7 +32,7 @@ _PARTITION_SHARE = 0.75
 
 
 @dataclass(frozen=True)
-class Problem:
+class SearchTask:
     """What the search is about.
 
     Attributes:
@@ -59,31 +59,31 @@ def sampled_files(files: int, rows: int) -> int:
     return max(1, min(files, rows // _ROWS_OF_A_FILE))
 
 
-def best_layouts(problem: Problem) -> list[Layout]:
+def best_layouts(task: SearchTask) -> list[Layout]:
     """Returns the layouts with which the queries read least, the best one first.
 
     The first may have cuts that follow the queries; then the second is the best one without. The last is the present
     layout if none without such cuts reads less.
     """
-    sample = problem.sample.at_most(_SEARCHED_ROWS)
-    files = min(_SEARCHED_FILES, sampled_files(problem.files, sample.row_count))
-    asking = Asking(problem.queries, sample, problem.found_by_value)
-    return _Search(replace(problem, sample=sample, files=files), asking).run()
+    sample = task.sample.at_most(_SEARCHED_ROWS)
+    files = min(_SEARCHED_FILES, sampled_files(task.files, sample.row_count))
+    asking = Asking(task.queries, sample, task.found_by_value)
+    return _Search(replace(task, sample=sample, files=files), asking).run()
 
 
 class _Search:
-    def __init__(self, problem: Problem, asking: Asking) -> None:
-        self._problem = problem
+    def __init__(self, task: SearchTask, asking: Asking) -> None:
+        self._task = task
         self._asking = asking
-        self._quick = replace(problem, queries=_fewer(problem.queries, _SEARCHED_QUERIES))
-        self._close = replace(problem, queries=_fewer(problem.queries, _COMPARED_QUERIES))
+        self._quick = replace(task, queries=_fewer(task.queries, _SEARCHED_QUERIES))
+        self._close = replace(task, queries=_fewer(task.queries, _COMPARED_QUERIES))
         self._known: dict[Layout, float] = {}
         self._known_closely: dict[Layout, float] = {}
-        self._candidates = _candidates(problem)
+        self._candidates = _candidates(task)
 
     def run(self) -> list[Layout]:
-        now = self._problem.now
-        best = self._best_by_rows() if self._problem.may_choose_keys else replace(now, asked=None)
+        now = self._task.now
+        best = self._best_by_rows() if self._task.may_choose_keys else replace(now, asked=None)
         if self._close_cost(best) >= self._close_cost(now) * (1 - _WORTH_A_KEY):
             best = now
         cut = self._best_by_queries(best)
@@ -96,12 +96,12 @@ class _Search:
 
     def _best_by_queries(self, by_rows: Layout) -> Layout | None:
         """Returns the best layout whose cuts follow the queries; None if none can."""
-        now, partition = self._problem.now, by_rows.partition_by
+        now, partition = self._task.now, by_rows.partition_by
         if now.linear:
             return None
         present = _without(now.zorder, partition)
         starts = [present]
-        if self._problem.may_choose_keys:
+        if self._task.may_choose_keys:
             columns = _without(self._candidates, partition)
             starts += [by_rows.zorder, (*present, *_without(columns, present))[:_MOST_KEYS], columns[:_MOST_KEYS]]
         found: Layout | None = None
@@ -111,13 +111,13 @@ class _Search:
                 found is None or self._close_cost(layout) < self._close_cost(found) * (1 - _WORTH_A_KEY)
             ):
                 found = layout
-        if found is None or not self._problem.may_choose_keys:
+        if found is None or not self._task.may_choose_keys:
             return found
         return self._thinned(found)
 
     def _thinned(self, layout: Layout) -> Layout:
         """Leaves out further keys than the present ones unless they pay."""
-        while further := _without(layout.zorder, self._problem.now.zorder):
+        while further := _without(layout.zorder, self._task.now.zorder):
             rest = [_without(layout.zorder, (path,)) for path in further if len(layout.zorder) > 1]
             tried = [self._cut(keys, layout.partition_by) for keys in rest]
             least = min((each for each in tried if each is not None), key=self._close_cost, default=None)
@@ -132,15 +132,15 @@ class _Search:
             return None
         weights = dict(zip(keys, asked.key_weights(), strict=True))
         # The order of keys decides where no query asks for anything.
-        if set(keys) != set(self._problem.now.zorder):
+        if set(keys) != set(self._task.now.zorder):
             keys = tuple(sorted(keys, key=lambda path: -weights[path]))
         return Layout(keys, partition, asked=self._asking.of(keys))
 
     def _best_by_rows(self) -> Layout:
-        now = self._problem.now
+        now = self._task.now
         best, keys = now, self._keys(now.partition_by)
         choices = [replace(now, zorder=keys, linear=False, asked=None)]
-        if self._problem.may_partition:
+        if self._task.may_partition:
             choices += [Layout(self._keys(partition), partition) for partition in self._partitions()]
         for layout in choices:
             if self._cost(layout) < self._cost(best) * (1 - _WORTH_A_KEY):
@@ -149,8 +149,8 @@ class _Search:
 
     def _keys(self, partition: tuple[ColumnPath, ...]) -> tuple[ColumnPath, ...]:
         """Returns the best keys: each column is tried at each place, as long as one more pays."""
-        kept = _without(self._problem.now.zorder, partition)
-        starts = [(), kept] if kept and not self._problem.now.linear else [()]
+        kept = _without(self._task.now.zorder, partition)
+        starts = [(), kept] if kept and not self._task.now.linear else [()]
         grown = [self._grown(start, partition) for start in starts]
         return min(grown, key=lambda keys: self._cost(Layout(keys, partition)))
 
@@ -180,20 +180,20 @@ class _Search:
 
     def _partitions(self) -> Iterable[tuple[ColumnPath, ...]]:
         """Yields other partition columns: none, and each column with few enough values."""
-        if self._problem.now.partition_by:
+        if self._task.now.partition_by:
             yield ()
         for path in self._candidates:
-            column = self._problem.sample.columns[path]
+            column = self._task.sample.columns[path]
             kind = column.values.type
             if (
                 len(path) > 1
                 or pa.types.is_floating(kind)
                 or pa.types.is_binary(kind)
-                or (path,) == self._problem.now.partition_by
+                or (path,) == self._task.now.partition_by
             ):
                 continue
             count = column.distinct_count + bool(column.is_null.any())
-            if 1 < count <= self._problem.files / _PARTITION_SHARE:
+            if 1 < count <= self._task.files / _PARTITION_SHARE:
                 yield (path,)
 
     def _cost(self, layout: Layout) -> float:
@@ -208,25 +208,25 @@ class _Search:
         return self._known_closely[layout]
 
 
-def mean_share(problem: Problem, layout: Layout) -> float:
+def mean_share(task: SearchTask, layout: Layout) -> float:
     """Returns the share of rows that the queries open on average in a layout."""
-    files = FilesOfSample(problem.sample, layout, problem.files)
-    return problem.queries.mean(shares_read(problem.queries, files, problem.found_by_value))
+    files = FilesOfSample(task.sample, layout, task.files)
+    return task.queries.mean(shares_read(task.queries, files, task.found_by_value))
 
 
 def _without(paths: Iterable[ColumnPath], others: Collection[ColumnPath]) -> tuple[ColumnPath, ...]:
     return tuple(path for path in paths if path not in others)
 
 
-def _candidates(problem: Problem) -> list[ColumnPath]:
+def _candidates(task: SearchTask) -> list[ColumnPath]:
     """Returns the columns that may become keys, those of the heaviest queries first."""
     weight: dict[ColumnPath, float] = {}
-    for predicate, share in zip(problem.queries.predicates, problem.queries.weights.tolist(), strict=True):
+    for predicate, share in zip(task.queries.predicates, task.queries.weights.tolist(), strict=True):
         for path in columns_of(predicate):
-            if path in problem.sample.columns:
+            if path in task.sample.columns:
                 weight[path] = weight.get(path, 0.0) + share
     ordered = sorted(weight, key=lambda path: (-weight[path], path))
-    return [path for path in ordered if problem.sample.columns[path].distinct_count > 1][:_MOST_CANDIDATES]
+    return [path for path in ordered if task.sample.columns[path].distinct_count > 1][:_MOST_CANDIDATES]
 
 
 def _fewer(queries: Weighted, most: int) -> Weighted:

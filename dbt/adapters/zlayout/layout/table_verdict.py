@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
+from dbt.adapters.zlayout.layout.clustering_measures import ClusteringMeasures
 from dbt.adapters.zlayout.quantities import counted, number_text
 
 # How many times the files of a good layout a lookup may read.

@@ -148,7 +148,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class NewFiles:
+class AddedEntries:
     """The entries of files that a snapshot adds.
 
     Attributes:
@@ -189,14 +189,14 @@ class NewFiles:
 
 def new_files(
     files: Sequence[DataFile], schema: Mapping[str, Any], spec: Mapping[str, Any], address: Address
-) -> NewFiles:
+) -> AddedEntries:
     """Returns the entries of added files.
 
     Schema and partition spec are as the table's metadata has them.
     """
     specification, columns = PartitionSpec.model_validate(spec), Schema.model_validate(schema)
     if not files:
-        return NewFiles((), (), b"", specification, columns, address.sequence_number)
+        return AddedEntries((), (), b"", specification, columns, address.sequence_number)
     buffer = _Buffer("new")
     # Entries are compressed below.
     writer = write_manifest(2, specification, columns, cast("OutputFile", buffer), address.snapshot_id, "null")
@@ -210,7 +210,7 @@ def new_files(
     header, *plain, _ = buffer.getvalue().split(writer._writer.sync_bytes)
     header = header.replace(_PLAIN, _DEFLATED, 1)
     blocks = list(map(_added_block, plain))
-    return NewFiles(files, blocks, header, specification, columns, address.sequence_number)
+    return AddedEntries(files, blocks, header, specification, columns, address.sequence_number)
 
 
 def parts_of(content: bytes, manifest: ManifestFile, gone: Mapping[str, int], address: Address) -> tuple[Part, Part]:
@@ -492,7 +492,7 @@ def _block(status: int, numbers: Sequence[int | None], location: bytes, deflated
 
 
 @dataclass(frozen=True)
-class Sized:
+class KeptManifest:
     """The part of a manifest that a commit keeps.
 
     Attributes:
@@ -513,12 +513,13 @@ def full_bytes(entries_bytes: int, files: int) -> int:
     return max(_FULL_BYTES, isqrt(files) * entries_bytes // max(files, 1))
 
 
-def grouped(manifests: Sequence[Sized], full: int) -> list[list[int]]:
+def grouped(manifests: Sequence[KeptManifest], full: int) -> list[list[int]]:
     """Returns the positions of manifests that become one each. The others stay as they are.
 
     At most one manifest of those that the commit reads or writes is not full afterwards.
 
-    >>> grouped([Sized(40, True), Sized(130, False), Sized(50, False), Sized(110, True)], full=100)
+    >>> kept = [KeptManifest(40, True), KeptManifest(130, False), KeptManifest(50, False), KeptManifest(110, True)]
+    >>> grouped(kept, full=100)
     [[3], [0, 2]]
 
     A manifest that the commit leaves without files is not among ``manifests``.

@@ -24,10 +24,10 @@ from pyiceberg.manifest import ManifestFile
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, UnsupportedError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.iceberg_manifests import (
+    AddedEntries,
     Address,
-    NewFiles,
+    KeptManifest,
     Part,
-    Sized,
     full_bytes,
     grouped,
     live_files,
@@ -254,7 +254,7 @@ class Publisher:
     def _manifests(
         self,
         before: Sequence[ManifestFile],
-        new: NewFiles,
+        new: AddedEntries,
         removed: pa.Table,
         schema: IcebergSchema,
         files: int,
@@ -274,13 +274,13 @@ class Publisher:
         full = full_bytes(sum(size_bytes.values()) + new.size_bytes, files)
         parts = {f"new{number}": part for number, part in enumerate(new.parts(full))}
         names_of_new = [name for name, part in parts.items() for _ in range(part.added.files)]
-        sizes = {name: Sized(len(part.added.content), is_written=True) for name, part in parts.items()}
+        sizes = {name: KeptManifest(len(part.added.content), is_written=True) for name, part in parts.items()}
         for path, each in old.items():
             left, deleted_before = live_files(each) - lost[path], each.deleted_files_count or 0
             if left:
                 size = size_bytes[path] * left // (live_files(each) + deleted_before)
                 # What an earlier snapshot deleted is left out as soon as possible.
-                sizes[path] = Sized(size, is_written=path in lost or deleted_before > 0)
+                sizes[path] = KeptManifest(size, is_written=path in lost or deleted_before > 0)
         names = list(sizes)
         groups = [[names[position] for position in group] for group in grouped(list(sizes.values()), full)]
         again = [path for path in old if path in lost or any(path in group for group in groups)]
@@ -310,7 +310,7 @@ class Publisher:
 
     def _new_files(
         self, state: TableState, schema: IcebergSchema, files: DataFiles, seen: Shown | None, address: Address
-    ) -> NewFiles:
+    ) -> AddedEntries:
         """Returns the entries of files that a version adds."""
         self._check_ids(files, schema)
         entries = data_file_entries(self._location, files, stored_statistics(self._store, state, files), schema)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, TableSize, advise
+from dbt.adapters.zlayout.advice.query import Query
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
-from dbt.adapters.zlayout.advice.settings import PresentSettings, missing_expressions
-from dbt.adapters.zlayout.advice.workload import Query
+from dbt.adapters.zlayout.advice.table_settings import PresentSettings, missing_expressions
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
 from dbt.adapters.zlayout.config.workload import GIVEN, WeightedCondition, heaviest, merged

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, ZlayoutError
+from dbt.adapters.zlayout.layout.clustering_measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.file_map import FileMap, file_map
-from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.table_verdict import TableFigures, TableVerdict, verdict_of
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.config.column_names import (
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.index.verification import MISSING_ON_DISK, ORPHAN
-from dbt.adapters.zlayout.layout.measures import ClusteringMeasures, clustering_measures
+from dbt.adapters.zlayout.layout.clustering_measures import ClusteringMeasures, clustering_measures
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.publish.formats import versions_shown
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
@@ -38,7 +38,7 @@ from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_text
-from dbt.adapters.zlayout.timeline.transactions.row_changes import rows_changed_ms
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import rows_changed_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -71,7 +71,7 @@ from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.log.positions import Position
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
-from dbt.adapters.zlayout.timeline.transactions.row_changes import last_origin, row_change_after
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import last_origin, row_change_after
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

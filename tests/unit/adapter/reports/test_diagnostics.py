@@ -20,8 +20,8 @@ from dbt.adapters.zlayout.adapter.reports.diagnostics import (
     problem_line,
     pruning_problem,
 )
+from dbt.adapters.zlayout.layout.clustering_measures import ColumnClustering
 from dbt.adapters.zlayout.layout.depth import Overlap, depth_histogram
-from dbt.adapters.zlayout.layout.measures import ColumnClustering
 from dbt.adapters.zlayout.layout.table_verdict import Level, Problem, Remedy, TableVerdict
 from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.table.explanation import Explanation

@@ -13,7 +13,7 @@ import pytest
 from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.index.lookup import lookup_slices
 from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes, runs_of
-from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice, SliceName
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.slice_cache import SliceCache

@@ -11,7 +11,7 @@ from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE, log_path
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, TableFile, create_table_file
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -23,7 +23,7 @@ NAME = TableName("s", "t")
 def built(tmp_path):
     """A table that has a version, its entry in the catalog, and the catalog."""
     store = LocalStore(tmp_path / "t")
-    table_file = TableFile.new(Level.MANAGED, str(NAME), 1)
+    table_file = TableFile.new(ManagementLevel.MANAGED, str(NAME), 1)
     create_table_file(store, table_file)
     with Transaction.begin(Timeline(store), Action.COMMIT, Operation.OVERWRITE) as transaction:
         transaction.commit(Change(DataFiles.empty(), schema_json="{}"))

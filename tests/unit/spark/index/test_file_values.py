@@ -15,7 +15,7 @@ import pytest
 
 from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, FilterSlice, slice_path, write_slices
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
-from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.spark.index.refresh import Goal, Refresh, Refreshed
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, replace_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, TableFile, replace_table_file
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -174,7 +174,7 @@ def test_a_table_that_is_adopted_during_a_refresh_is_left_alone(folder: Path) ->
 
     def and_take_over(files: DataFiles, wanted: Any) -> dict[str, Any]:
         store = LocalStore(folder)
-        replace_table_file(store, TableFile.new(Level.MANAGED, "s.t", 0))
+        replace_table_file(store, TableFile.new(ManagementLevel.MANAGED, "s.t", 0))
         with Transaction.begin(timeline_of(store), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
             transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
         return {}

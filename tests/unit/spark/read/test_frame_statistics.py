@@ -9,7 +9,7 @@ from dbt.adapters.zlayout.index.bloom.filter_slices import slice_path, write_sli
 from dbt.adapters.zlayout.index.bloom.filter_table import filter_table
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
 from dbt.adapters.zlayout.index.bloom.split_block import held_by
-from dbt.adapters.zlayout.index.lookup.keys import LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

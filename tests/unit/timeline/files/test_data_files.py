@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     parse_data_file_name,
 )
 from dbt.adapters.zlayout.timeline.files.table_file import (
-    Level,
+    ManagementLevel,
     TableFile,
     create_table_file,
     read_table_file,
@@ -128,13 +128,13 @@ def test_hidden_names_are_no_data(path, is_data) -> None:
 def test_a_table_file_is_read_as_written(tmp_path) -> None:
     store = LocalStore(tmp_path)
     assert read_table_file(store) is None
-    table_file = TableFile.new(Level.INDEXED, "s.t", 5)
+    table_file = TableFile.new(ManagementLevel.INDEXED, "s.t", 5)
     create_table_file(store, table_file)
     assert read_table_file(store) == table_file
     with pytest.raises(AlreadyExistsError):
         create_table_file(store, table_file)
-    replace_table_file(store, TableFile(table_file.table_id, Level.MANAGED, "s.t", 5))
-    assert read_table_file(store).level is Level.MANAGED
+    replace_table_file(store, TableFile(table_file.table_id, ManagementLevel.MANAGED, "s.t", 5))
+    assert read_table_file(store).level is ManagementLevel.MANAGED
 
 
 @pytest.mark.parametrize(

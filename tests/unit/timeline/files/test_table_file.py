@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.timeline.files.naming import data_file_path
 from dbt.adapters.zlayout.timeline.files.table_file import (
     FOLDER_NOTE,
     NOTE_BYTES,
-    Level,
+    ManagementLevel,
     TableFile,
     check_not_inside_a_table,
     check_removable,
@@ -30,7 +30,7 @@ LOST = data_file_path("", "0" * 8, LONG_AGO)
 
 def a_table(folder: Path) -> LocalStore:
     store = LocalStore(folder)
-    create_table_file(store, TableFile.new(Level.MANAGED, "z.t", 0))
+    create_table_file(store, TableFile.new(ManagementLevel.MANAGED, "z.t", 0))
     return store
 
 

@@ -17,7 +17,12 @@ from dbt.adapters.zlayout.index.slice_cache import open_slice, read_columns
 from dbt.adapters.zlayout.table.measures import commit_history
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import CHECKPOINT_HINT, CLEAN_FOLDER, log_path
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file, read_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import (
+    ManagementLevel,
+    TableFile,
+    create_table_file,
+    read_table_file,
+)
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count, version_from_hint
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
@@ -240,7 +245,7 @@ def _use_all_of(table) -> None:
 @pytest.mark.parametrize("rounds", [25, pytest.param(5_700, marks=pytest.mark.exhaustive)])
 def test_damage_of_any_file_is_an_error_of_this_package_or_none(table, rounds) -> None:
     rng = random.Random(15)
-    create_table_file(table.store, TableFile.new(Level.MANAGED, "s.t", 1))
+    create_table_file(table.store, TableFile.new(ManagementLevel.MANAGED, "s.t", 1))
     for _ in range(3):
         table.overwrite()
     for _ in range(9):

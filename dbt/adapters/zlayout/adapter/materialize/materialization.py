@@ -50,7 +50,7 @@ from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.timeline import Timeline
-from dbt.adapters.zlayout.timeline.transactions.row_changes import BASE
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import BASE
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_writers
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.spark.read.query_inputs import (
     view_now,
     without_comments,
 )
-from dbt.adapters.zlayout.timeline.transactions.row_changes import BASE
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import BASE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

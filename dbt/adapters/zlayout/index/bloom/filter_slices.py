@@ -113,7 +113,7 @@ class _Pending:
 
 
 @dataclass(frozen=True)
-class Places:
+class FilterPlaces:
     """Where the filters of a column are in a slice, one entry per row of it.
 
     Attributes:
@@ -197,7 +197,7 @@ class FilterSlice:
         """Size of all filters."""
         return self._data_bytes
 
-    def places(self, column: ColumnPath) -> Places:
+    def places(self, column: ColumnPath) -> FilterPlaces:
         """Returns where the filters of a column are."""
         return self._places[column]
 
@@ -218,13 +218,13 @@ class FilterSlice:
             names = ["path", *(f"c{number}" for number in range(len(structs)))]
             yield with_types(pa.Table.from_arrays([pa.array([paths[row]]), *structs], names=names), types)
 
-    def _filter(self, places: Places, row: int) -> pa.Array:
+    def _filter(self, places: FilterPlaces, row: int) -> pa.Array:
         size = int(places.size[row])
         content = self._whole(places, row) if size >= 0 else None
         known = content is not None or size == _REFUSED
         return pa.array([{"content": content, "refused": content is None} if known else None], FILTER)
 
-    def _whole(self, places: Places, row: int) -> bytes | None:
+    def _whole(self, places: FilterPlaces, row: int) -> bytes | None:
         (content,) = self._ranges([int(places.offset[row])], [int(places.size[row])])
         first = int(places.first_check[row])
         found = np.frombuffer(checks_of(content), "<u8")
@@ -270,7 +270,7 @@ class FilterSlice:
             damaged += wrong
         return found, damaged
 
-    def _probed(self, places: Places, rows: Positions, hashes: Hashes) -> tuple[Flags, int]:
+    def _probed(self, places: FilterPlaces, rows: Positions, hashes: Hashes) -> tuple[Flags, int]:
         sizes = places.size[rows]
         block = blocks_of(hashes[None, :], (sizes // BLOCK_BYTES).astype(np.uint64)[:, None])
         chunk = block // _BLOCKS_IN_CHUNK
@@ -325,7 +325,7 @@ def _checksums(chunks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
     return sums
 
 
-def _places(column: pa.StructArray, data_bytes: int) -> Places:
+def _places(column: pa.StructArray, data_bytes: int) -> FilterPlaces:
     known = [pc.fill_null(column.field(name), _NONE) for name in ("offset", "size")]
     offset, size = (each.to_numpy(zero_copy_only=False) for each in known)
     size = np.where(pc.is_valid(column).to_numpy(zero_copy_only=False), size, _NONE)
@@ -336,7 +336,7 @@ def _places(column: pa.StructArray, data_bytes: int) -> Places:
     fits = (size % BLOCK_BYTES == 0) & (offset >= 0) & (offset + size <= data_bytes) & (lengths == 8 * chunks)
     size = np.where((size >= 0) & ~fits, _NONE, size)
     first = (np.cumsum(lengths) - lengths) // 8
-    return Places(offset, size, np.frombuffer(content[: len(content) // 8 * 8], "<u8"), first)
+    return FilterPlaces(offset, size, np.frombuffer(content[: len(content) // 8 * 8], "<u8"), first)
 
 
 def _header_of(content: bytes) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes
-from dbt.adapters.zlayout.index.lookup.keys import KeyPaths, LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import KeyPaths, LookupKey
 from dbt.adapters.zlayout.store import Store
 
 MOST_BUCKET_BITS = 8

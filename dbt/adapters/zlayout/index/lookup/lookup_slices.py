@@ -22,7 +22,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.index.bloom.filter_slices import Positions
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes
-from dbt.adapters.zlayout.index.lookup.keys import KeyPaths, key_name
+from dbt.adapters.zlayout.index.lookup.lookup_key import KeyPaths, key_name
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.store import Store

@@ -12,7 +12,7 @@ import pyarrow as pa
 from dbt.adapters.zlayout.errors import ZlayoutError
 from dbt.adapters.zlayout.index.bloom.filter_slices import Positions, rows_in
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes, combined, distinct, hashes_of_rows
-from dbt.adapters.zlayout.index.lookup.keys import KeyPaths, LookupKey, key_name
+from dbt.adapters.zlayout.index.lookup.lookup_key import KeyPaths, LookupKey, key_name
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice, SliceName, first_bits
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Column
@@ -77,7 +77,7 @@ class TableLookups:
 
 
 @dataclass(frozen=True)
-class Places:
+class HashPlaces:
     """Where hashes are.
 
     Attributes:
@@ -179,7 +179,7 @@ class FilesLookups:
         kept[found.file] = True
         return None if kept.all() else kept
 
-    def places(self, key: LookupKey, hashes: Hashes) -> Places:
+    def places(self, key: LookupKey, hashes: Hashes) -> HashPlaces:
         """Returns which files hold each of some hashes.
 
         Args:
@@ -199,7 +199,7 @@ class FilesLookups:
                     pairs.append((some[found[0]], found[1]))
             unknown[~told] = True
         hash_of, file_of = (np.concatenate(each) for each in zip(*pairs, strict=True))
-        return Places(hash_of, file_of, unknown)
+        return HashPlaces(hash_of, file_of, unknown)
 
     def _found(self, path: str, key: LookupKey, hashes: Hashes, told: Flags) -> tuple[Positions, Positions]:
         """Looks for hashes in the slice of their bucket, and notes the files of which it tells.

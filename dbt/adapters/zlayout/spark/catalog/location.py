@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.store import Store, open_store
 from dbt.adapters.zlayout.store.opening import place_problem
 from dbt.adapters.zlayout.store.uri import without_login
 from dbt.adapters.zlayout.timeline.files.table_file import (
-    Level,
+    ManagementLevel,
     TableFile,
     check_not_inside_a_table,
     check_removable,
@@ -75,7 +75,7 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
         timeline = Timeline(open_store(entry.location))
         table_file, set_aside = _sound_table_file(timeline)
         # An indexed folder belongs to others: the table goes elsewhere and their files stay.
-        if table_file is not None and table_file.level is Level.MANAGED and not moved and set_aside is None:
+        if table_file is not None and table_file.level is ManagementLevel.MANAGED and not moved and set_aside is None:
             return Place(entry.location, timeline, table_file)
     for location in (wanted, f"{wanted}__{uuid.uuid4().hex[:8]}"):
         timeline = Timeline(open_store(location))
@@ -86,7 +86,7 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
             continue
         if table_file is None and not store.list("", recursive=True):
             check_not_inside_a_table(location)
-            table_file = TableFile.new(Level.MANAGED, str(name), int(time.time() * 1000))
+            table_file = TableFile.new(ManagementLevel.MANAGED, str(name), int(time.time() * 1000))
             try:
                 create_table_file(store, table_file)
             except AlreadyExistsError:
@@ -94,7 +94,7 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
                 table_file = read_table_file(store)
         if (
             table_file is not None
-            and table_file.level is Level.MANAGED
+            and table_file.level is ManagementLevel.MANAGED
             and table_file.name.lower() == str(name).lower()
         ):
             return Place(location, timeline, table_file, set_aside)
@@ -131,7 +131,7 @@ def forget_old_place(entry: Entry | None, table_id: str) -> None:
         return
     old = open_store(entry.location)
     table_file = read_table_file(old)
-    if table_file is not None and table_file.table_id == entry.table_id and table_file.level is Level.MANAGED:
+    if table_file is not None and table_file.table_id == entry.table_id and table_file.level is ManagementLevel.MANAGED:
         # A folder that must not be deleted stays. The table itself has already moved.
         with suppress(UnsupportedError):
             check_removable(entry.location)

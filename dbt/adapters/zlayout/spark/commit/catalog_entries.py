@@ -38,7 +38,7 @@ from dbt.adapters.zlayout.spark.read.session import open_entry
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot, managed_in_folder
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.timeline.files.table_file import (
-    Level,
+    ManagementLevel,
     TableFile,
     check_removable,
     put_name,
@@ -155,7 +155,7 @@ def _with_new_id(opened: TableSnapshot, name: TableName) -> TableSnapshot:
             f"{opened.location}: the {other_format} log of the copied table cannot be removed: {error}; remove it by "
             "hand and run this again"
         ) from error
-    fresh = TableFile.new(Level.MANAGED, str(name), int(time.time() * 1000))
+    fresh = TableFile.new(ManagementLevel.MANAGED, str(name), int(time.time() * 1000))
     replace_table_file(opened.store, fresh)
     return replace(opened, table_id=fresh.table_id)
 
@@ -268,7 +268,7 @@ def _own_folder(catalog: Catalog, entry: Entry, location_root: str | None) -> st
         return None
     if entry.table_id is not None:
         known = read_table_file(open_store(entry.location))
-        if known is not None and known.level is Level.MANAGED and known.table_id == entry.table_id:
+        if known is not None and known.level is ManagementLevel.MANAGED and known.table_id == entry.table_id:
             return entry.location
     if location_root is not None:
         expected = catalog.qualified(f"{location_root.rstrip('/')}/{entry.name.identifier}")

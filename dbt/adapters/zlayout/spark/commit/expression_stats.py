@@ -17,7 +17,7 @@ from pyspark.sql import Column, functions
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.index.lookup.keys import LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous

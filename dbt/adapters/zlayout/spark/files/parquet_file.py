@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes
-from dbt.adapters.zlayout.index.lookup.keys import HashCollector, LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.publish.iceberg_schema import with_field_ids

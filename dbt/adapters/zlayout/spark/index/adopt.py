@@ -44,7 +44,7 @@ from dbt.adapters.zlayout.store import Store, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.table_file import (
-    Level,
+    ManagementLevel,
     TableFile,
     check_not_inside_a_table,
     check_removable,
@@ -54,7 +54,7 @@ from dbt.adapters.zlayout.timeline.files.table_file import (
 )
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.row_changes import ADOPTED
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import ADOPTED
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def adopt_table(
     if managed:
         files = files if shown is None else _only(store, files, shown)
         _check_listing(catalog, name, store, files)
-    level = Level.MANAGED if managed else Level.INDEXED
+    level = ManagementLevel.MANAGED if managed else ManagementLevel.INDEXED
     table_file = _claim(store, name, level, table_file)
     keys = config.clustering.columns
     if not managed:
@@ -175,7 +175,7 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
 
 def _check_not_managed(name: TableName, entry: Entry, table_file: TableFile | None, *, managed: bool) -> None:
     """Checks that a folder with a log does not hold a managed table, unless its adoption was interrupted."""
-    if table_file is None or table_file.level is not Level.MANAGED:
+    if table_file is None or table_file.level is not ManagementLevel.MANAGED:
         return
     if entry.table_id == table_file.table_id:
         raise UnsupportedError(f"{name} is already managed; there is nothing to adopt")
@@ -221,7 +221,7 @@ def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataF
         )
 
 
-def _claim(store: Store, name: TableName, level: Level, known: TableFile | None) -> TableFile:
+def _claim(store: Store, name: TableName, level: ManagementLevel, known: TableFile | None) -> TableFile:
     if known is not None:
         claimed = TableFile(known.table_id, level, known.name, known.created_ms)
         replace_table_file(store, claimed)

@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.config.table_config import OptionalIndexes, indexed_as
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
-from dbt.adapters.zlayout.index.lookup.keys import KeyPaths
+from dbt.adapters.zlayout.index.lookup.lookup_key import KeyPaths
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags

@@ -45,7 +45,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.table_file import Level, read_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, read_table_file
 from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -333,7 +333,7 @@ class Refresh:
 
     def _check_not_taken_over(self) -> None:
         table_file = read_table_file(self.timeline.store)
-        if self.goal.listed is not None and table_file is not None and table_file.level is Level.MANAGED:
+        if self.goal.listed is not None and table_file is not None and table_file.level is ManagementLevel.MANAGED:
             raise ConflictError(f"{table_file.name} was taken under management in the meantime; open it again")
 
     def _index(self, planned_on: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:

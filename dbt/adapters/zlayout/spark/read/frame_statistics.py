@@ -19,7 +19,7 @@ from pyspark.sql import Column, functions
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.from_data import stats_of_values
-from dbt.adapters.zlayout.index.lookup.keys import may_have_nulls
+from dbt.adapters.zlayout.index.lookup.lookup_key import may_have_nulls
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, column_stats_table
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

@@ -36,10 +36,10 @@ from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.spark.read.session import prepare_table
 from dbt.adapters.zlayout.spark.schema.types import columns_of
 from dbt.adapters.zlayout.store import open_store
-from dbt.adapters.zlayout.timeline.files.table_file import Level, read_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, read_table_file
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 from dbt.adapters.zlayout.timeline.timeline import Timeline
-from dbt.adapters.zlayout.timeline.transactions.row_changes import row_change_after
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import row_change_after
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -460,7 +460,7 @@ def _note_table(catalog: Catalog, place: str, version: int, name: TableName | No
     table_file = read_table_file(store)
     if table_file is None:
         raise TableNotFoundError(f"{place} holds no table any more")
-    if table_file.level is not Level.MANAGED:
+    if table_file.level is not ManagementLevel.MANAGED:
         found.unknown[f"the index of {name or place} was refreshed while the query was analyzed"] = None
         return
     # A table without a name is a version of the past. A merge-on-read table has the name of its merging view.

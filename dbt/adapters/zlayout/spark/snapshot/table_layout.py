@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError
-from dbt.adapters.zlayout.index.lookup.keys import LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn, canonical_type, tracked_columns
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import ColumnPath

@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import merges_on_read
 from dbt.adapters.zlayout.store import Store, StoredFile, open_store, qualified
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import METADATA_FOLDER, is_data_path, log_path
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, read_table_file, table_above
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, TableFile, read_table_file, table_above
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -86,7 +86,7 @@ class TableSnapshot:
         cls, timeline: Timeline, table_file: TableFile, location: str, snapshot: Snapshot, timezone: str
     ) -> TableSnapshot:
         """Opens a table at a snapshot that was already read."""
-        managed = table_file.level is Level.MANAGED
+        managed = table_file.level is ManagementLevel.MANAGED
         entry_file = timeline.store.stat(log_path(snapshot.version))
         return cls(timeline, table_file.table_id, location, snapshot, timezone, managed, entry_file)
 

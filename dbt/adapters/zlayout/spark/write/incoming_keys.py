@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.index.bloom.filter_slices import Positions
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes, combined, hashes_of_rows
-from dbt.adapters.zlayout.index.lookup.keys import LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags

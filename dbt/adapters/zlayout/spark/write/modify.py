@@ -40,7 +40,7 @@ from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, with_changes_taken
 from dbt.adapters.zlayout.timeline.log.snapshot import Batch, Snapshot, is_taken, row_count, with_batch, with_more_rows
 from dbt.adapters.zlayout.timeline.transactions.change import Change, KeyConflictCheck, LayoutPlan
-from dbt.adapters.zlayout.timeline.transactions.row_changes import origin_summary
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import origin_summary
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 if TYPE_CHECKING:

@@ -50,8 +50,8 @@ from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, positions_of, with_positions
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.transactions.change import Change
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import REPARTITIONED, origin_summary
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
-from dbt.adapters.zlayout.timeline.transactions.row_changes import REPARTITIONED, origin_summary
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import yield_to_writers
 

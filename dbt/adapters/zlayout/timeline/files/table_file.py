@@ -28,7 +28,7 @@ For any other tool, `zlayout files FOLDER` lists the right files. Do not add, ch
 """
 
 
-class Level(str, Enum):
+class ManagementLevel(str, Enum):
     """What this package manages: the whole table, or only an index of files that others write."""
 
     MANAGED = "managed"
@@ -47,12 +47,12 @@ class TableFile:
     """
 
     table_id: str
-    level: Level
+    level: ManagementLevel
     name: str
     created_ms: int
 
     @classmethod
-    def new(cls, level: Level, name: str, created_ms: int) -> TableFile:
+    def new(cls, level: ManagementLevel, name: str, created_ms: int) -> TableFile:
         """Returns the identity of a newly created table."""
         return cls(str(uuid.uuid4()), level, name, created_ms)
 
@@ -70,9 +70,9 @@ class TableFile:
         table_id, level, name, created_ms = read_fields(
             from_json_bytes(data, path), path, table_id=str, level=str, name=str, created_ms=int
         )
-        if level not in {member.value for member in Level}:
+        if level not in {member.value for member in ManagementLevel}:
             raise CorruptError(f"{path}: level {level!r} is neither 'managed' nor 'indexed'")
-        return cls(table_id, Level(level), name, created_ms)
+        return cls(table_id, ManagementLevel(level), name, created_ms)
 
 
 def read_table_file(store: Store) -> TableFile | None:

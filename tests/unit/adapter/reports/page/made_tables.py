@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.table.layout_report import TableReport, layout_report
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.instant import instant_of
-from dbt.adapters.zlayout.timeline.files.table_file import Level, TableFile, create_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, TableFile, create_table_file
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -48,7 +48,7 @@ class MadeTable:
         folder.mkdir(parents=True)
         self.folder, self.columns, self.with_files = folder, columns, with_files
         self.store = LocalStore(folder)
-        create_table_file(self.store, TableFile.new(Level.MANAGED, "s.t", _NOW_MS))
+        create_table_file(self.store, TableFile.new(ManagementLevel.MANAGED, "s.t", _NOW_MS))
         keys = [f"`{name.replace('`', '``')}`" for name in zorder]
         config = parse_table_config({"zorder": keys} if keys else {})
         self.layout = stored_settings(config)

@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from dbt.adapters.zlayout.adapter.reports import json_text
 from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.layout.clustering_measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.file_map import FileMap
-from dbt.adapters.zlayout.layout.measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.table_verdict import Level, Problem, TableVerdict
 from dbt.adapters.zlayout.quantities import counted, number_text, size_text
 from dbt.adapters.zlayout.table.layout_report import ReportedCondition, TableReport

@@ -8,7 +8,7 @@ import pytest
 from measured_files import bounds, files, statistics
 
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics
-from dbt.adapters.zlayout.layout.measures import clustering_measures
+from dbt.adapters.zlayout.layout.clustering_measures import clustering_measures
 
 A, B = ("a",), ("s", "b c")
 TYPES = {A: pa.int64(), B: pa.int64()}

@@ -1,4 +1,4 @@
-"""A workload whose conditions are read."""
+"""A query: a condition of a workload, read."""
 
 from __future__ import annotations
 

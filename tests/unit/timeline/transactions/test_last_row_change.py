@@ -6,7 +6,7 @@ from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.row_changes import (
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import (
     ADOPTED,
     REPARTITIONED,
     last_origin,
