@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries, pruning_conditions
+from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.adapter.reports.advising import TableAdvice, advice_report
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN
 from dbt.adapters.zlayout.config.workload import WeightedCondition, heaviest, merged, parse_workload
@@ -164,5 +165,8 @@ def advise_report(
         found = [TableAdvice(tables[0].name, tables[0].version, tables[0].advise(given, min_gain=gain))]
     else:
         workload = ProjectWorkload(session, nodes, target, scans)
-        found = [table_advice(table, workload.of(table), gain, workload.join_notes(table)) for table in tables]
+        found = [
+            table_advice(table, workload.of(table), gain, workload.join_notes(table))
+            for table in with_progress(tables, "advice", "table")
+        ]
     return advice_report(found, as_json=as_json)

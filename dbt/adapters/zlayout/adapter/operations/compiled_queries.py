@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes
+from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan, scans_of_query
 
@@ -81,7 +82,7 @@ def analysed_queries(
         nodes: As for `compiled_queries`, like the other argument.
         target: The target folder.
     """
-    for query in compiled_queries(nodes, target):
+    for query in with_progress(list(compiled_queries(nodes, target)), "reading the queries of the project", "query"):
         try:
             scans = scans_of_query(session, query.sql)
         except Exception as error:  # of one node; the others still count

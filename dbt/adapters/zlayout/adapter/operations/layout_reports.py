@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of, tables_of
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, table_advice
 from dbt.adapters.zlayout.adapter.operations.linting import find_conditions
+from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.adapter.reports import write_whole
 from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
     Section,
@@ -78,7 +79,8 @@ def _reports(
 ) -> list[TableReport | Unreadable]:
     names = tables_of(nodes) if models is None else [table_of(model, nodes) for model in models]
     most = most_files(len(names))
-    found = (_report(session, name, workload, most, models is not None) for name in names)
+    named = with_progress(names, "measuring the tables", "table")
+    found = (_report(session, name, workload, most, models is not None) for name in named)
     return [each for each in found if each is not None]
 
 
@@ -101,7 +103,7 @@ def _report(
 def _advice(session: SparkSession, tables: Sequence[str], workload: ProjectWorkload, with_dbt: bool) -> Section:
     """Returns what the workload of each table would gain by another layout."""
     lines = []
-    for name in tables:
+    for name in with_progress(tables, "advice", "table"):
         try:
             found = table_advice(table := opened_table(session, name), workload.of(table)).advice
         except ZlayoutError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
+from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.adapter.reports import write_whole
 from dbt.adapters.zlayout.adapter.reports.locking import (
     TOLERANCE,
@@ -61,7 +62,8 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
     allowed = TOLERANCE if tolerance is None else _tolerance(tolerance)
     workload = ProjectWorkload(session, nodes, target)
     tables = {}
-    for table in chosen_tables(session, model, nodes, lambda _: True):
+    chosen = chosen_tables(session, model, nodes, lambda _: True)
+    for table in with_progress(chosen, "measuring the tables", "table"):
         conditions = [each.sql for each in workload.foremost(table, _MOST_CONDITIONS)]
         found = [reads for reads in table.reads(conditions) if reads is not None]
         if found:
@@ -87,7 +89,7 @@ def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Node
         found = check_table(table, lock)
         return found, len(lock.tables[plain_name(table.name)].conditions)
     found = []
-    for name, locked in sorted(lock.tables.items()):
+    for name, locked in with_progress(sorted(lock.tables.items()), "measuring the tables", "table"):
         if name in tables:
             found += _worse(tables[name], name, locked, lock.tolerance)
         else:

@@ -1,0 +1,38 @@
+"""Lines that say how far a run-operation is, while it works through many queries or tables."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.zlayout.quantities import counted
+
+_LOG = AdapterLogger("Zlayout")
+_T = TypeVar("_T")
+_SILENT_SECONDS = 10.0
+
+
+def with_progress(items: Sequence[_T], phase: str, unit: str) -> Iterator[_T]:
+    """Yields the items, and logs every ten seconds how many of them are done, also while one of them takes long.
+
+    Args:
+        phase: What is done with the items.
+        unit: What one item is.
+    """
+    done, started, ended = 0, time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(_SILENT_SECONDS):
+            _LOG.info(f"{phase}: {done:,} of {counted(len(items), unit)}, {time.monotonic() - started:,.0f} s")
+
+    threading.Thread(target=tell, name="zlayout-progress", daemon=True).start()
+    try:
+        for each in items:
+            yield each
+            done += 1
+    finally:
+        ended.set()
