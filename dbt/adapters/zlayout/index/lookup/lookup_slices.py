@@ -2,7 +2,7 @@
 
 A slice belongs to one index and one bucket of hashes: those with the same first bits. It says of each of its files that
 the pairs are all that the file has in the bucket. A search reads the table once, and then only the blocks of the hashes
-that it looks for. The name has the digest of the table, and the table has a checksum of each block.
+that it looks for. The name has the digest of the table, and each block ends with a checksum.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,11 @@ from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 LOOKUPS = "lookups"
 _LENGTH_BYTES = 8
-_LIKELY_BYTES = 128 << 10
+_HASH_BYTES = 8
+_CHECK_BYTES = 4
+_LIKELY_BYTES = 64 << 10
 # A block has half as many pairs to as many. Smaller blocks make a search read less, and the table of blocks larger.
-_BLOCK_PAIRS = 256
+_BLOCK_PAIRS = 128
 _MOST_BLOCK_BITS = 32
 _NAME = re.compile(r"/\d{17}_(?P<key>[0-9a-f]{12})_(?P<bucket>\d+)of(?P<buckets>\d+)_(?P<digest>[0-9a-f]{16})\.lookup$")
 
@@ -120,22 +123,25 @@ def slice_bytes(paths: KeyPaths, types: Sequence[str], bits: int, bucket: int, f
     blocks = _blocks_of(pairs.hashes, bits, block_bits)
     starts = np.searchsorted(blocks, np.arange((1 << block_bits) + 1))
     kind = "<u2" if len(files) <= 1 << 16 else "<u4"
-    hashes, numbers = pairs.hashes.astype("<u8"), pairs.files.astype(kind)
+    hash_bytes = _HASH_BYTES - (bits + block_bits) // 8
+    octets = pairs.hashes.astype("<u8").view(np.uint8).reshape(-1, _HASH_BYTES)
+    hashes, numbers = np.ascontiguousarray(octets[:, :hash_bytes]), pairs.files.astype(kind)
     content = [
-        hashes[first:after].tobytes() + numbers[first:after].tobytes()
-        for first, after in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        _with_check(number, hashes[first:after].tobytes() + numbers[first:after].tobytes())
+        for number, (first, after) in enumerate(pairwise(starts.tolist()))
+        if first < after
     ]
-    checks = np.fromiter(map(zlib.crc32, content), np.uint32, len(content))
     described = {name: contiguous(files[name]) for name in ("path", *IDENTITY)}
     described["pairs"] = pa.array(np.where(pairs.is_told, np.bincount(pairs.files, minlength=len(files)), -1))
     table = parquet_bytes(pa.table(described))
-    places = parquet_bytes(pa.table({"pairs": np.diff(starts), "check": checks.astype(np.int64)}))
+    places = parquet_bytes(pa.table({"pairs": np.diff(starts)}))
     told = {
         "paths": paths,
         "types": list(types),
         "bits": bits,
         "bucket": bucket,
         "block_bits": block_bits,
+        "hash_bytes": hash_bytes,
         "file_bytes": int(kind[-1]),
         "table_bytes": len(table),
         "places_bytes": len(places),
@@ -229,28 +235,32 @@ class LookupSlice:
         if not 0 <= self._block_bits <= _MOST_BLOCK_BITS - self.bits:
             raise ValueError(f"{self._block_bits} bits number its blocks")
         self._file_type = {2: "<u2", 4: "<u4"}[told["file_bytes"]]
-        self._pair_bytes = 8 + int(told["file_bytes"])
+        # A block does not store the first bytes, which all its hashes share.
+        self._hash_bytes = int(told["hash_bytes"])
+        if not _HASH_BYTES - (self.bits + self._block_bits) // 8 <= self._hash_bytes <= _HASH_BYTES:
+            raise ValueError(f"it stores {self._hash_bytes} bytes of each hash")
+        self._pair_bytes = self._hash_bytes + int(told["file_bytes"])
         places_at = trailer - int(told["places_bytes"])
         table = BoundedParquet(header[places_at - int(told["table_bytes"]) : places_at]).read()
         places = BoundedParquet(header[places_at:trailer]).read()
         self.rows = table.select(["path", *IDENTITY])
         self.pairs_of_file: Positions = table.column("pairs").to_numpy()
         self._pairs: Positions = places.column("pairs").to_numpy()
-        self._checks: npt.NDArray[np.uint32] = places.column("check").to_numpy().astype(np.uint32)
-        self._starts = (np.cumsum(self._pairs) - self._pairs) * self._pair_bytes
+        self._lengths = self._pairs * self._pair_bytes + _CHECK_BYTES * (self._pairs > 0)
+        self._starts = np.cumsum(self._lengths) - self._lengths
         whole = len(self._pairs) == 1 << self._block_bits and self._pairs.min(initial=0) >= 0
-        if not whole or int(self._pairs.sum()) * self._pair_bytes != self.data_bytes:
+        if not whole or int(self._lengths.sum()) != self.data_bytes:
             raise ValueError("its blocks do not fill it")
 
     @property
     def size_bytes(self) -> int:
         """Memory that the slice takes."""
-        places = self._pairs.nbytes + self._checks.nbytes + self._starts.nbytes
+        places = self._pairs.nbytes + self._lengths.nbytes + self._starts.nbytes
         return len(self._tail) + int(self.rows.nbytes) + int(self.pairs_of_file.nbytes) + int(places)
 
     def read_bytes(self, hashes: Hashes) -> int:
         """Returns how many bytes `find` reads, apart from those near the end of the slice."""
-        return int(self._pairs[self._blocks(hashes)].sum()) * self._pair_bytes
+        return int(self._lengths[self._blocks(hashes)].sum())
 
     def find(self, hashes: Hashes) -> Found:
         """Looks for hashes.
@@ -284,20 +294,31 @@ class LookupSlice:
     def _read(self, blocks: Positions) -> tuple[Pairs, Positions]:
         """Returns the pairs of blocks, and the numbers of the blocks that are damaged."""
         blocks = blocks[self._pairs[blocks] > 0]
-        lengths = self._pairs[blocks] * self._pair_bytes
-        parts = self._ranges(self._starts[blocks].tolist(), lengths.tolist())
-        right = np.fromiter(map(zlib.crc32, parts), np.uint32, len(parts)) == self._checks[blocks]
-        hashes, files, wrong = [np.empty(0, "<u8")], [np.empty(0, self._file_type)], blocks[~right].tolist()
-        for number, part in zip(
-            blocks[right].tolist(), (each for each, ok in zip(parts, right, strict=True) if ok), strict=True
-        ):
-            count = int(self._pairs[number])
-            hashes.append(np.frombuffer(part, "<u8", count))
-            files.append(np.frombuffer(part, self._file_type, count, 8 * count))
+        parts = self._ranges(self._starts[blocks].tolist(), self._lengths[blocks].tolist())
+        right = np.fromiter(map(_is_whole, blocks.tolist(), parts), bool, len(parts))
+        whole, wrong = blocks[right], blocks[~right]
+        counts = self._pairs[whole]
+        octets, files = [np.empty(0, np.uint8)], [np.empty(0, self._file_type)]
+        kept = (part for part, ok in zip(parts, right.tolist(), strict=True) if ok)
+        for count, part in zip(counts.tolist(), kept, strict=True):
+            end = count * self._hash_bytes
+            octets.append(np.frombuffer(part, np.uint8, end))
+            files.append(np.frombuffer(part, self._file_type, count, end))
         of_file, told = np.concatenate(files).astype(np.int64), self.pairs_of_file >= 0
         if of_file.max(initial=-1) >= self.rows.num_rows:
             return Pairs(np.empty(0, np.uint64), np.empty(0, np.int64), told), blocks
-        return Pairs(np.concatenate(hashes), of_file, told), np.array(wrong, np.int64)
+        return Pairs(self._hashes(whole, counts, np.concatenate(octets)), of_file, told), wrong
+
+    def _hashes(self, blocks: Positions, counts: Positions, octets: npt.NDArray[np.uint8]) -> Hashes:
+        """Returns the hashes of blocks from the bytes that are stored of each."""
+        stored = np.zeros((int(counts.sum()), _HASH_BYTES), np.uint8)
+        stored[:, : self._hash_bytes] = octets.reshape(-1, self._hash_bytes)
+        hashes: Hashes = stored.view("<u8").ravel().astype(np.uint64, copy=False)
+        if self._hash_bytes < _HASH_BYTES:
+            bits = self.bits + self._block_bits
+            first = (self.bucket << self._block_bits | blocks).astype(np.uint64) << np.uint64(64 - bits)
+            hashes |= np.repeat(first, counts)
+        return hashes
 
     def _ranges(self, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
         if all(start >= self._tail_start for start in starts):
@@ -309,6 +330,15 @@ class LookupSlice:
 def _blocks_of(hashes: Hashes, bits: int, block_bits: int) -> Positions:
     """Returns the number of each hash's block in its bucket."""
     return first_bits(hashes, bits + block_bits) & ((1 << block_bits) - 1)
+
+
+def _with_check(number: int, block: bytes) -> bytes:
+    """Returns a block with its checksum, which depends on its number: it is not right in the place of another block."""
+    return block + zlib.crc32(block, number).to_bytes(_CHECK_BYTES, "little")
+
+
+def _is_whole(number: int, block: bytes) -> bool:
+    return _with_check(number, block[:-_CHECK_BYTES]) == block
 
 
 def _digest(header: bytes) -> str:
