@@ -48,7 +48,7 @@ from dbt.adapters.zlayout.adapter.operations import (
     time_travel,
     why_run,
 )
-from dbt.adapters.zlayout.adapter.operations.arguments import whole_number
+from dbt.adapters.zlayout.adapter.operations.arguments import reads_switches, whole_number
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import target_folder
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
 from dbt.adapters.zlayout.adapter.operations.locking import LOCK_FILE, check_table, lock_report, read_lock
@@ -318,6 +318,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def why_run_report(self, model: str | None, nodes: Nodes, as_json: bool) -> str:
         """Returns the text that zlayout_why_run prints: what would make one model run, or each model of the project."""
         return why_run.why_run_report(self.session(), model, nodes, self.schema_root, as_json)
@@ -390,6 +391,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def explain_report(
         self, sql: str | None, table: str | None, predicate: str | None, as_json: bool, verbose: bool
     ) -> str:
@@ -406,12 +408,14 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def information_report(self, table: str, columns: Columns, as_json: bool, verbose: bool = False) -> str:
         """Returns the text that zlayout_info prints: the verdict on a table, its state, and its layout."""
         return diagnostics.information_report(self.session(), table, columns, as_json, verbose)
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def layout_report(self, title: str, model: str | None, nodes: Nodes, path: str | None, as_json: bool) -> str:
         """Writes the layout report of one table, or of the project. Returns the text that zlayout_report prints."""
         return layout_reports.layout_report(self.session(), title, model, nodes, path, as_json, target=self._target)
@@ -438,6 +442,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def refresh_index(
         self, relation: ZlayoutRelation | str, take_orphans: bool = False, drop_missing: bool = False
     ) -> dict[str, Any]:
@@ -446,6 +451,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def refresh_report(
         self, model: str | None, nodes: Nodes, sources: Nodes, take_orphans: bool, drop_missing: bool, as_json: bool
     ) -> str:
@@ -454,6 +460,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def index_report(
         self,
         model: str,
@@ -473,6 +480,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_list
     @as_dbt_errors()
+    @reads_switches
     def verify_index(self, relation: ZlayoutRelation | str, data: bool = False) -> Rows:
         """Returns the wrong cells of a table's index: ``path``, ``column``, ``cell``, ``stored``, ``found``."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_index_exact"))
@@ -481,12 +489,14 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def verify_report(self, model: str | None, nodes: Nodes, sources: Nodes, data: bool, as_json: bool) -> str:
         """Verifies one index, or all in the project. Returns the text that zlayout_verify prints."""
         return indexes.verify_report(self.session(), model, nodes, sources, data, as_json)
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def advise_report(
         self, model: str | None, nodes: Nodes, predicates: object, min_gain: object, as_json: bool
     ) -> str:
@@ -495,16 +505,18 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
-    def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool) -> str:
+    @reads_switches
+    def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool, as_json: bool = False) -> str:
         """Returns the text that zlayout_lint prints. Raises it as an error if there is a finding and ``fail``."""
         findings = linting.lint_findings(self.session(), model, nodes, self._target)
-        text = lint_report(findings, kind)
+        text = lint_report(findings, "json" if as_json else kind)
         if fail and findings:
             raise CompilationError(text)
         return text
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def lock_report(
         self, model: str | None, nodes: Nodes, check: bool, path: str | None, tolerance: object, as_json: bool
     ) -> str:
@@ -550,12 +562,14 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def cluster_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:
         """Clusters one table, or all managed tables of the project. Returns the text that zlayout_cluster prints."""
         return maintenance.cluster_report(self.session(), model, nodes, as_json, given)
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def compaction_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:
         """Compacts one table, or all merge-on-read tables. Returns the text that zlayout_compact prints."""
         return maintenance.compaction_report(self.session(), model, nodes, as_json, given)
@@ -588,12 +602,14 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def history_report(self, table: str, limit: int | str | None, as_json: bool) -> str:
         """Returns the text that the run-operation zlayout_history prints."""
         return time_travel.history_report(self.session(), table, limit, as_json)
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def rollback_report(
         self, table: str, version: int | str | None, instant: int | str | None, timestamp: Any, as_json: bool
     ) -> str:
@@ -602,6 +618,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def clean_report(
         self,
         model: str | None,
@@ -616,6 +633,7 @@ class ZlayoutAdapter(SparkAdapter):
 
     @available.parse_none
     @as_dbt_errors()
+    @reads_switches
     def publish_report(
         self,
         model: str | None,

@@ -80,6 +80,7 @@ def cluster(  # noqa: PLR0913 - the keywords of ``ZTable.cluster``
     if problems:
         raise ConfigError(problems, str(name))
     problems += unknown_settings(settings, CLUSTER_SETTINGS)
+    max_bytes = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
     raw = {**settings, "cluster_max_bytes": max_bytes, "rewrite_all": rewrite_all}
     config = parse_reclustering(raw, problems)
     arranged = parse_strategy(strategy, sort_by, problems)

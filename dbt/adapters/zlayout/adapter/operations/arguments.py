@@ -1,12 +1,41 @@
-"""Numbers among the arguments of operations and tests, as YAML, Jinja and the command line pass them."""
+"""Numbers and switches among the arguments of operations and tests, as YAML, Jinja and the command line pass them."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.config.scalars import as_number
+from dbt.adapters.zlayout.config.scalars import as_number, parse_boolean
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def reads_switches(method: _F) -> _F:
+    """Reads the arguments of an adapter method that are annotated as `bool`, which may come as text.
+
+    Raises:
+        CompilationError: One of them is not true or false.
+    """
+    signature = inspect.signature(method)
+    switches = {name for name, each in signature.parameters.items() if each.annotation in (bool, "bool")}
+
+    @functools.wraps(method)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        names = {"as_json": "json"}
+        problems: list[str] = []
+        for name in switches & given.arguments.keys():
+            given.arguments[name] = parse_boolean(names.get(name, name), given.arguments[name], problems)
+        if problems:
+            raise CompilationError("; ".join(problems))
+        return method(*given.args, **given.kwargs)
+
+    return wrapped  # type: ignore[return-value]
 
 
 def whole_number(name: str, value: object, least: int) -> int:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _LOG = AdapterLogger("Zlayout")
 # Settings of a model that would shape a new plan for clustering.
 _OF_A_CLUSTERING = ("max_bytes", "rewrite_all")
+_CLUSTER_SWITCHES = {"dry_run", "schedule", "execute", "pending"}
 _SWITCHES = ("schedule", "execute", "logs_only")
 _OF_A_COMPACTION = ("strategy", "max_bytes", "where", "logs_only")
 _COMPACT_ARGUMENTS = {"plan", *_SWITCHES, *_OF_A_COMPACTION}
@@ -134,6 +135,10 @@ def lag_limits(commits: object = None, log_bytes: object = None, hours: object =
 def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any]) -> ClusterSummary:
     settings = cluster_settings(config, given)
     wanted = settings_among(("partition_by",), config).get("partition_by")
+    problems: list[str] = []
+    settings |= {name: parse_boolean(name, settings[name], problems) for name in _CLUSTER_SWITCHES & settings.keys()}
+    if problems:
+        raise ConfigError(problems, "zlayout_cluster")
     if settings.pop("pending", False):
         _LOG.warning("zlayout_cluster: pending is deprecated; write execute: true")
         settings["execute"] = True
