@@ -16,7 +16,8 @@ from dbt.adapters.zlayout.table.explanation import ConditionReads
 
 _NO_SESSION: Any = None
 CONDITION = LockedCondition("customer_id = 7", 0.1, 4, 40)
-TABLE = LockedTable(("customer_id",), (), (), (CONDITION,))
+LAYOUT = {"zorder": ("customer_id",), "partition_by": (), "bloom": (), "lookup": ("id",), "stats_expressions": ()}
+TABLE = LockedTable(LAYOUT, (CONDITION,))
 
 
 def reads(files: int, total: int) -> ConditionReads:
@@ -98,7 +99,7 @@ class _Table:
         return [reads(6, 40)]
 
     def information(self) -> dict[str, tuple[str, ...]]:
-        return {"zorder": ("customer_id",), "partition_by": (), "bloom": ()}
+        return {**LAYOUT, "lookup": ()}
 
 
 def test_a_check_of_one_model_is_about_this_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +111,7 @@ def test_a_check_of_one_model_is_about_this_model(tmp_path: Path, monkeypatch: p
         return locking.lock_report(_NO_SESSION, "orders", {}, None, path, check=True, tolerance=tolerance)
 
     text, passes = check({"s.orders": TABLE, "s.others": TABLE})
-    assert "now reads 6 of 40 files, was 4" in text
+    assert "now reads 6 of 40 files, was 4; cause: the table no longer has lookup indexes of id: add them" in text
     assert not passes
     assert check({"s.orders": TABLE, "s.others": TABLE}, 0.6) == (
         "1 condition reads no more than the lock allows.",

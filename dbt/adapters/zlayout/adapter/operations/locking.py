@@ -13,6 +13,7 @@ from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.adapter.reports import write_whole
 from dbt.adapters.zlayout.adapter.reports.locking import (
+    LAYOUT,
     TOLERANCE,
     Lock,
     LockedCondition,
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
 
 LOCK_FILE = "layout.lock.json"
 
+_ADD = "add them to the model's config, or with zlayout_index"
+_LOST = (
+    ("zorder", "the model no longer clusters by {}"),
+    ("partition_by", "the model is no longer partitioned by {}"),
+    ("bloom", f"the table no longer has Bloom filters on {{}}: {_ADD}"),
+    ("lookup", f"the table no longer has lookup indexes of {{}}: {_ADD}"),
+    ("stats_expressions", f"the table no longer has statistics of {{}}: {_ADD}"),
+)
 _MOST_CONDITIONS = 20
 _MOST_BYTES = 16 << 20
 
@@ -129,29 +138,31 @@ def _within(locked: LockedCondition, reads: ConditionReads, tolerance: float) ->
 
 
 def _cause(table: ZTable, locked: LockedTable, reads: ConditionReads) -> str:
-    information = table.information()
-    zorder, partition_by = tuple(information["zorder"]), tuple(information["partition_by"])
-    gone = [each for each in locked.zorder if each not in zorder and each not in partition_by]
-    if gone:
-        return f"the model no longer clusters by {', '.join(gone)}"
-    if lost := [each for each in locked.partition_by if each not in partition_by]:
-        return f"the model is no longer partitioned by {', '.join(lost)}"
-    if filters := [each for each in locked.bloom if each not in information["bloom"]]:
-        return f"the table no longer has Bloom filters on {', '.join(filters)}"
+    now = _layout_of(table)
+    lost = [
+        sentence.format(", ".join(gone))
+        for key, sentence in _LOST
+        # A partition column needs no place among the keys.
+        if (gone := [each for each in locked.layout[key] if each not in (*now[key], *now["partition_by"])])
+    ]
+    if lost:
+        return "; ".join(lost)
     useless = [each for each in reads.parts if each.why_not is not None]
     if useless:
         return f"{useless[0].sql} cannot skip files: {useless[0].why_not}"
-    if zorder != locked.zorder:
-        return f"the model clusters by {', '.join(zorder)} instead of {', '.join(locked.zorder)}"
+    if now["zorder"] != locked.layout["zorder"]:
+        return f"the model clusters by {', '.join(now['zorder'])} instead of {', '.join(locked.layout['zorder'])}"
     return "files overlap more than when the lock was written; cluster the table: dbt run-operation zlayout_cluster"
 
 
-def _locked(table: ZTable, found: Sequence[ConditionReads]) -> LockedTable:
+def _layout_of(table: ZTable) -> dict[str, tuple[str, ...]]:
     information = table.information()
+    return {key: tuple(information[key]) for key in LAYOUT}
+
+
+def _locked(table: ZTable, found: Sequence[ConditionReads]) -> LockedTable:
     return LockedTable(
-        tuple(information["zorder"]),
-        tuple(information["partition_by"]),
-        tuple(information["bloom"]),
+        _layout_of(table),
         tuple(
             LockedCondition(each.condition, round(each.opened, 4), each.files_read, each.files_total)
             for each in sorted(found, key=lambda each: each.condition)

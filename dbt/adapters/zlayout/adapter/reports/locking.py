@@ -12,6 +12,8 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.quantities import counted
 
 TOLERANCE = 0.25
+LAYOUT = ("zorder", "partition_by", "bloom", "lookup", "stats_expressions")
+"""What a lock keeps of a table's settings, by key."""
 _FORMAT = 1
 
 
@@ -36,15 +38,11 @@ class LockedTable:
     """One table of a lock.
 
     Attributes:
-        zorder: Its keys.
-        partition_by: Its partition columns.
-        bloom: Its columns with Bloom filters.
+        layout: The columns and expressions of each setting of `LAYOUT`.
         conditions: What its conditions read.
     """
 
-    zorder: tuple[str, ...]
-    partition_by: tuple[str, ...]
-    bloom: tuple[str, ...]
+    layout: Mapping[str, tuple[str, ...]]
     conditions: tuple[LockedCondition, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,8 +51,7 @@ class LockedTable:
             each.condition: {"opened": each.opened, "files": f"{each.files_read} of {each.files_total}"}
             for each in self.conditions
         }
-        layout = {"zorder": list(self.zorder), "partition_by": list(self.partition_by), "bloom": list(self.bloom)}
-        return {**layout, "conditions": conditions}
+        return {**{key: list(self.layout[key]) for key in LAYOUT}, "conditions": conditions}
 
     @classmethod
     def of_dict(cls, values: Mapping[str, Any]) -> LockedTable:
@@ -67,8 +64,7 @@ class LockedTable:
         for condition, reads in values["conditions"].items():
             read, _, total = str(reads["files"]).partition(" of ")
             conditions.append(LockedCondition(str(condition), float(reads["opened"]), int(read), int(total)))
-        zorder, partition_by, bloom = (tuple(map(str, values[key])) for key in ("zorder", "partition_by", "bloom"))
-        return cls(zorder, partition_by, bloom, tuple(conditions))
+        return cls({key: tuple(map(str, values[key])) for key in LAYOUT}, tuple(conditions))
 
 
 @dataclass(frozen=True)
