@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from comparing import same_rows
+from pyspark.sql import functions
 from scanned import Scans
 
 from dbt.adapters.zlayout.adapter.reports.maintenance import cluster_line
@@ -15,6 +16,7 @@ from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedE
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter
 from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit
+from dbt.adapters.zlayout.spark.rewrite import file_writer
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
@@ -860,3 +862,29 @@ def test_a_late_row_changes_nothing_where_the_ordering_column_is_not_updated(spa
             {16: "from 6"} if ts == 6 else {}
         )
     assert spark.sql("select ts from z.late where k = 1").first().ts == 5
+
+
+def test_a_partition_in_two_spellings_is_one_when_it_is_compacted(spark, monkeypatch):
+    settings = {"table_type": "merge_on_read", "unique_key": "k", "partition_by": ["p"], "compaction": "off"}
+    rows = "select 1 k, double('-0.0') p, 'old' v union all select 2, 1D, 'other'"
+    table = ZTable.write(spark, "z.zero_parts", spark.sql(rows), **settings)
+    assert {each.split("/")[0] for each in table.snapshot().files["path"].to_pylist()} == {"p=0.0", "p=1.0"}
+    # As an earlier release wrote it.
+    monkeypatch.setattr(file_writer, "_folder_text", lambda field, one_zero: functions.col(field.name).cast("string"))
+    table = ZTable.write(spark, "z.zero_parts", spark.sql(rows), **settings)
+    monkeypatch.undo()
+    assert "p=-0.0" in {each.split("/")[0] for each in table.snapshot().files["path"].to_pylist()}
+    for value in ("new", "newer"):
+        table.upsert(spark.sql(f"select 1 k, 0D p, '{value}' v"))
+        table.compact()
+        found = spark.table("z.zero_parts").where("p = 0").select("k", "v").collect()
+        assert found == [(1, value)]
+    done = table.cluster(rewrite_all=True, verify=True)
+    assert done.groups_done == 2
+    assert spark.table("z.zero_parts").count() == 2
+
+
+def test_the_ordering_column_stays_in_the_files(spark):
+    settings = {"table_type": "merge_on_read", "unique_key": "k", "partition_by": ["Day"], "ordering": "day"}
+    with pytest.raises(ConfigError, match="ordering: 'day' is a partition column too"):
+        ZTable.write(spark, "z.ordered_by_folder", spark.sql("select 1 k, 2 day, 3 v"), **settings)

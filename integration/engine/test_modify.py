@@ -509,3 +509,31 @@ def test_of_columns_that_differ_in_case_only_the_named_one_is_updated(spark, kin
         assert spark.table(table.name).collect() == [(1, 3, 2)]
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
+
+
+@pytest.mark.parametrize("stored", ["0D", "-0.0D", "float(0)"])
+def test_a_key_of_zero_is_found(spark, stored):
+    name = "z.zero_" + "".join(filter(str.isalnum, stored))
+    spark.sql(f"select {stored} k, 'a' p, 'old' v union all select 1, 'a', 'old'").createOrReplaceTempView("zeros")
+    table = ZTable.write(spark, name, spark.table("zeros"))
+    table.merge(spark.sql(f"select {stored} * -1 k, 'a' p, 'new' v"), "k")
+    assert sorted(spark.table(name).select("v").collect()) == [("new",), ("old",)]
+    settings = {"table_type": "merge_on_read", "unique_key": "k", "partition_by": ["p"], "compaction": "off"}
+    table = ZTable.write(spark, f"{name}_records", spark.table("zeros"), **settings)
+    done = table.upsert(spark.sql("select 0D k, 'b' p, 'new' v"))
+    assert (done.rows_inserted, done.rows_updated) == (0, 1)
+    assert sorted(spark.table(table.name).select("p", "v").collect()) == [("a", "old"), ("b", "new")]
+    assert table.delete("v = 'new'").rows_deleted == 1
+    assert spark.table(table.name).count() == 1
+
+
+@pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
+def test_a_key_of_a_fraction_of_38_digits_is_told_from_zero(spark, kind):
+    least = "cast('1e-38' as decimal(38, 38))"
+    rows = spark.sql(f"select cast(0 as decimal(38, 38)) k, 'zero' v union all select {least}, 'least'")
+    settings = {"table_type": kind, "unique_key": "k", "compaction": "off"} if kind == "merge_on_read" else {}
+    table = ZTable.write(spark, f"z.fractions_{kind}", rows, **settings)
+    table.merge(rows.where("v = 'zero'").selectExpr("k", "'new' v"), "k")
+    assert sorted(spark.table(table.name).select("v").collect()) == [("least",), ("new",)]
+    table.delete("v = 'new'")
+    assert spark.table(table.name).select("v").collect() == [("least",)]

@@ -95,6 +95,11 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
     # Parsing has checked the names as written; here only names that differ in case can still clash.
     problems += partition_keys_in_zorder(resolved.clustering, resolved.partitioning)
     problems += resolved.indexes.partition_problems(resolved.partitioning.columns)
+    if resolved.table_type.ordering in resolved.partitioning.columns:
+        problems.append(
+            f"ordering: {resolved.table_type.ordering!r} is a partition column too, so a delete that comes late would "
+            "take the value of the row that it meets; order by a column that stays in the files"
+        )
     if partitions and len(partitions) == len(schema.names):
         problems.append("partition_by: names every column of the model; at least one column must stay in the files")
     if problems:

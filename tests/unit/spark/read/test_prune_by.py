@@ -51,7 +51,8 @@ def test_a_type_without_constants_is_refused_with_what_is_allowed() -> None:
     [
         (t.LongType(), [3, 1, None, 3], "c in (1, 3)"),
         (t.LongType(), [None], "false"),
-        (t.DoubleType(), [-0.0, 2.5], "c in (-0.0D, 0.0D, 2.5D)"),
+        (t.DoubleType(), [-0.0, 2.5], "(c in (2.5D) or c = -0.0D or c = 0.0D)"),
+        (t.DecimalType(38, 38), [Decimal("0E-38")], "c in (0.0BD)"),
         (t.DoubleType(), [float("nan"), 2.5], "(c in (2.5D) or isnan(c))"),
         (t.FloatType(), [float("nan")], "isnan(c)"),
         (t.BinaryType(), [bytearray(b"a"), b"a"], "c in (X'61')"),

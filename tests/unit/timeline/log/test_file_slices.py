@@ -228,3 +228,10 @@ def test_plans_of_earlier_releases_are_found_and_withdrawn(table):
     assert list_scheduled(table.store, Action.REPLACECOMMIT) == []
     withdraw_scheduled(table.store, found)
     assert list_state_files(table.store) == []
+
+
+def test_a_log_belongs_to_the_base_of_its_group_however_its_folder_is_spelled():
+    base = file_at(f"p=01/{GROUP}.parquet", partition=(("p", "01"),))
+    log = file_at(log_file_path("p=1", GROUP, T1, 0), partition=(("p", "1"),))
+    (found,) = slices_with_logs(DataFiles.of([log, base], ("p",)))
+    assert (found.partition, found.base, found.logs) == ((("p", "01"),), base, (log,))

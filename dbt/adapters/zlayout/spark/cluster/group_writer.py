@@ -101,7 +101,7 @@ class GroupWriter:
             files = DataFiles.of([each.file for each in written.files], layout.partition_by)
             fresh = survey.opened.with_files(files)
             after = frame_of(Catalog(self.spark), fresh, np.ones(len(files), bool))
-            check_same_rows(self._rows(cut), after, self.subject)
+            check_same_rows(self._rows(cut), cast_to(after, layout.schema_json), self.subject)
         return written.files
 
     def _packed(self, writer: FileWriter, cut: CutGroup, transaction: Transaction) -> Written:

@@ -58,8 +58,11 @@ class Spelling:
         known = [value for value in values if value is not None]
         if not all(map(is_exact, known)):
             return EVERY_ROW
-        texts = sorted({text for value in known if not _is_nan(value) for text in _spellings(value, self)})
+        texts = sorted({self.literal(value) for value in known if not (_is_nan(value) or _is_zero(value))})
         parts = [f"{column_sql} in ({', '.join(texts)})"] if texts else []
+        # Of a list, Spark hands readers of Parquet one zero only, and they tell the two apart.
+        zeros = _spellings(0.0, self) if any(map(_is_zero, known)) else []
+        parts += [f"{column_sql} = {zero}" for zero in zeros]
         return _any_of([*parts, *([f"isnan({column_sql})"] if any(map(_is_nan, known)) else [])])
 
 
@@ -144,8 +147,11 @@ def _range(column_sql: str, low: Any, high: Any, spelling: Spelling) -> str:
 
 def _spellings(value: Any, spelling: Spelling) -> list[str]:
     """Returns the constants that equal a value: both zeros for 0.0, which Parquet tells apart and Spark does not."""
-    zero = isinstance(value, float) and value == 0
-    return [spelling.literal(each) for each in ((-0.0, 0.0) if zero else (value,))]
+    return [spelling.literal(each) for each in ((-0.0, 0.0) if _is_zero(value) else (value,))]
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, float) and value == 0
 
 
 def _is_nan(value: Any) -> bool:
@@ -191,6 +197,8 @@ def spelling_of(kind: t.DataType, name: str) -> Spelling:
     Raises:
         UnsupportedError: The type of the column has no constants.
     """
+    if isinstance(kind, t.DecimalType) and kind.scale == kind.precision:
+        return Spelling("{}", lambda value: _decimal(value) if value else "0.0BD")
     for types, spelling in _SPELLINGS:
         if isinstance(kind, tuple(types)):
             return spelling
@@ -211,7 +219,8 @@ def _binary(value: bytes | bytearray) -> str:
 
 
 def _decimal(value: Decimal) -> str:
-    # As few digits as possible: a constant with more digits than the column has would make Spark cast the column.
+    # As few digits as possible: a constant with more digits than the column has would make Spark cast the column. `0BD`
+    # has one before the point, which a column of decimal(38, 38) has not.
     text = format(value, "f")
     return (text.rstrip("0").rstrip(".") if "." in text else text) + "BD"
 

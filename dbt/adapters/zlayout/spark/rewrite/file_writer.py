@@ -286,7 +286,8 @@ def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFra
         The data columns, the partition columns as text, then the further columns.
     """
     fields = _folder_fields(layout)
-    checked = [_told_apart(each, functions.col(backquoted(each.name)).cast("string")) for each in fields]
+    one_zero = layout.config.table_type.merges_on_read
+    checked = [_told_apart(each, _folder_text(each, one_zero=one_zero)) for each in fields]
     if fields:
         frame = frame.withColumns({each.name: column for each, column in zip(fields, checked, strict=True)})
     names = [*map(backquoted, (*_data_names(layout), *layout.partition_by)), *further]
@@ -309,6 +310,14 @@ def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:
 def _folder_fields(layout: TableLayout) -> list[SparkField]:
     by_name = {each.name: each for each in fields_of(layout.partition_json)}
     return [by_name[name] for name in layout.partition_by]
+
+
+def _folder_text(field: SparkField, *, one_zero: bool) -> Column:
+    """Returns a partition value as text. With ``one_zero``, both zeros are in one folder, as they are one key."""
+    value = functions.col(backquoted(field.name))
+    if one_zero and field.spark_type in ("float", "double"):
+        value = functions.when(value == 0, functions.lit(0).cast(field.spark_type)).otherwise(value)
+    return value.cast("string")
 
 
 def _told_apart(field: SparkField, result: Column) -> Column:

@@ -27,7 +27,8 @@ class FileSlice:
     """The live files of one file group.
 
     Attributes:
-        partition: The partition of the group; together with `group` it identifies the slice.
+        partition: The partition of the group, as the folder of its base spells it; together with `group` it identifies
+            the slice.
         base: The base file, or None if all rows of the group are in logs.
         logs: Log files, oldest first.
         deletes: Files of kept deletes.
@@ -120,9 +121,16 @@ def _oldest_record(each: FileSlice, oldest_records: Mapping[str, str]) -> str:
 
 
 def _slices(files: Iterable[DataFile]) -> list[FileSlice]:
+    files = list(files)
     found: dict[tuple[Partition, str], FileSlice] = {}
+    # A log is in the folder that its rows' values spell. The folder of its base can spell them otherwise: -0.0 or 01.
+    places: dict[str, set[Partition]] = {}
+    for each in files:
+        if parse_log_file_name(each.path) is None and deletes_file_instant(each.path) is None:
+            places.setdefault(each.group, set()).add(each.partition)
     for each in sorted(files, key=lambda file: (_order(file), file.path)):
-        key = (each.partition, each.group)
+        (partition,) = places[each.group] if len(places.get(each.group, ())) == 1 else {each.partition}
+        key = (partition, each.group)
         have = found.get(key, FileSlice(*key))
         if parse_log_file_name(each.path) is not None:
             found[key] = replace(have, logs=(*have.logs, each))
