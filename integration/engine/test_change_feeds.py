@@ -273,3 +273,18 @@ def test_deletes_of_unknown_keys_in_several_partitions_take_no_other_row(spark):
         table.upsert(frame(spark, late, f"{columns}, op string"), deleted_when=DELETED)
         assert held(table, "k, p, v") == [(2, "a", "stays"), (2, "c", "in"), (3, "b", "stays")]
         table.compact()
+
+
+def test_after_a_delete_by_a_condition_nothing_is_compared_in_any_partition(spark):
+    columns = "k long, o int, p string, v string, op string"
+    rows = spark.createDataFrame([(1, 1, "a", "old"), (2, 1, "a", "stays")], "k long, o int, p string, v string")
+    settings = {"table_type": "merge_on_read", "unique_key": ["k"], "ordering": "o", "partition_by": ["p"]}
+    table = ZTable.write(spark, "z.feed_two_parts", rows.coalesce(1), compaction="off", **settings)
+    table.upsert(frame(spark, [(1, 10, "a", None, "D")], columns), deleted_when=DELETED)
+    table.upsert(frame(spark, [(1, 20, "b", "moved", "I")], columns).drop("op"))
+    done = table.delete("k = 1")
+    assert counts(done) == (0, 0, 1)
+    assert table.information()["rows"] == 1
+    table.compact()
+    assert counts(table.upsert(frame(spark, [(1, 5, "a", "late", "I")], columns).drop("op"))) == (1, 0, 0)
+    assert sorted(spark.table(table.name).select("k", "v").collect()) == [(1, "late"), (2, "stays")]

@@ -205,10 +205,9 @@ class Tagger:
         if deletes is not None:
             others = deletes.select(*self._key_columns).distinct().join(source.frame, list(self._keys), "left_anti")
             sources.append(Source(others, self._keys))
-            gone = self._located(sources[-1]).where(_LIVE)
-            count = gone.count()
-            total, deleted = total + count, deleted + count
-            parts.append(self._tombstones(gone))
+            gone, count, records_of_gone = self._gone(sources[-1])
+            total, deleted = total + records_of_gone, deleted + count
+            parts.append(gone)
         records = reduce(lambda left, right: left.unionByName(right), parts)
         logged = total - apart + (moved.count() if moved is not None else 0)
         return Records(records, logged, RowCounts(inserted, updated, deleted), self._key_conflict(sources), new_rows)
@@ -220,9 +219,24 @@ class Tagger:
             keys: Keys of the rows to delete.
         """
         source = Source(keys.select(*self._key_columns).distinct(), self._keys)
-        gone = self._located(source).where(_LIVE)
-        count = gone.count()
-        return Records(self._tombstones(gone), count, RowCounts(deleted=count), self._key_conflict([source]))
+        gone, count, total = self._gone(source)
+        return Records(gone, total, RowCounts(deleted=count), self._key_conflict([source]))
+
+    def _gone(self, source: Source) -> tuple[DataFrame, int, int]:
+        """Returns the deletes of the live rows that have a source's keys, how many rows these are, and how many deletes.
+
+        Nothing is compared after such a delete. So it also replaces the ordered deletes of these keys, which other
+        partitions may have kept.
+        """
+        located = self._located(source)
+        gone = located.where(_LIVE)
+        if self.table_type.ordering is None or self._stays_in_place:
+            count = gone.count()
+            return self._tombstones(gone), count, count
+        keys = gone.select(*self._key_columns)
+        records = located.where(f"{_LIVE} or {_BEST} is not null").join(keys, list(self._keys), "left_semi")
+        count, total = records.selectExpr(f"count_if({_LIVE})", "count(*)").collect()[0]
+        return self._tombstones(records), count, total
 
     @property
     def _worth_a_delete(self) -> str:
