@@ -223,7 +223,7 @@ class Tagger:
         return Records(gone, total, RowCounts(deleted=count), self._key_conflict([source]))
 
     def _gone(self, source: Source) -> tuple[DataFrame, int, int]:
-        """Returns the deletes of the live rows that have a source's keys, how many rows these are, and how many deletes.
+        """Returns the deletes of the live rows that have a source's keys, and the numbers of these rows and deletes.
 
         Nothing is compared after such a delete. So it also replaces the ordered deletes of these keys, which other
         partitions may have kept.

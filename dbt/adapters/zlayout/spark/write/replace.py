@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes, PartitioningConfig, PublishingConfig
-from dbt.adapters.zlayout.config.table_type import OP, TOMBSTONE
+from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -34,12 +35,26 @@ from dbt.adapters.zlayout.spark.files.existing_files import GLOB
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, drift_of
 from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
-from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, rows_of, table_entry
+from dbt.adapters.zlayout.spark.read.record_tables import (
+    check_names_are_free,
+    queried,
+    record_view,
+    rows_of,
+    table_entry,
+)
+from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.rewrite.build import written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
-from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, GROUP, check_names_differ, described, new_group_of
+from dbt.adapters.zlayout.spark.schema.table_schema import (
+    DELETED,
+    GROUP,
+    check_names_differ,
+    described,
+    new_group_of,
+    with_log_columns,
+)
 from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -47,6 +62,8 @@ from dbt.adapters.zlayout.spark.write.incoming_keys import Source, check_keys, c
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed, precombined, upserts_of, with_deletes
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.instant import hours_before
+from dbt.adapters.zlayout.timeline.log.file_slices import is_kept_deletes, is_log
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, positions_of, with_positions
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -76,6 +93,7 @@ class Replacement:
         made_from: What the rows were made from, for the history.
         changes_taken: The tables whose rows the query reads as changes. The version stores the positions.
         repartitions: Whether the frame has the rows of `of_version` as they are, for other folders.
+        deletes_of: The table whose ordered deletes go along with its rows. None if none do.
     """
 
     name: TableName
@@ -91,6 +109,7 @@ class Replacement:
     made_from: Mapping[str, Any] | None = None
     changes_taken: Sequence[ChangesTaken] = ()
     repartitions: bool = False
+    deletes_of: TableSnapshot | None = None
 
 
 def replace_table(spark: SparkSession, wanted: Replacement) -> tuple[TableSnapshot, CommitSummary]:
@@ -261,31 +280,56 @@ class _Replacing:
             source.check_unique(subject)
         return source.frame
 
-    @property
-    def _keeps_deletes(self) -> bool:
-        table_type = self.layout.config.table_type
-        feed = self.wanted.feed is not None
-        return feed and table_type.ordering is not None and table_type.retain_deletes_hours > 0
-
     def _kept_deletes(self, frame: DataFrame, store: Store, transaction: Transaction) -> tuple[FileReport, ...]:
         """Writes the kept deletes, so that older rows that come later stay out."""
-        table_type, layout = self.layout.config.table_type, self.layout
-        if not self._keeps_deletes or table_type.ordering is None:
+        layout, table_type, opened = self.layout, self.layout.config.table_type, self.wanted.deletes_of
+        if table_type.ordering is None or not table_type.retain_deletes_hours:
             return ()
-        stored = {*table_type.unique_key, *layout.partition_by, table_type.ordering}
-        deletes = frame.where(f"{DELETED} and {backquoted(table_type.ordering)} is not null")
+        deletes = None
+        if opened is not None:
+            deletes = self._deletes_of(opened, table_type.ordering, transaction.instant)
+        elif self.wanted.feed is not None:
+            deletes = self._deletes_in(frame, table_type.ordering)
+        if deletes is None:
+            return ()
+        own = (OP,) if opened is None else (OP, INSTANT, SEQ)
+        part = f"to_json(struct({', '.join(map(backquoted, layout.partition_by))}))" if layout.partition_by else "''"
+        deletes = deletes.withColumn(GROUP, functions.expr(new_group_of(part)))
+        plain = plain_frame(layout, deletes, *own, GROUP).coalesce(1)
+        build = replace(
+            log_build(self.spark, str(self.wanted.name), layout, store, transaction),
+            keeps_instants=INSTANT in own,
+            keeps_deletes=True,
+        )
+        with failing_as_write_error(str(self.wanted.name)):
+            return written_files(self.spark, "write", self.wanted.progress, plain, build.__call__)
+
+    def _deletes_in(self, frame: DataFrame, ordering: str) -> DataFrame:
+        """Returns the ordered deletes among the rows of a change feed."""
+        stored = {*self.layout.config.table_type.unique_key, *self.layout.partition_by, ordering}
         columns = [
             (
                 functions.col(backquoted(each.name)) if each.name in stored else functions.lit(None).cast(each.dataType)
             ).alias(each.name)
             for each in upserts_of(frame).schema
         ]
-        part = f"to_json(struct({', '.join(map(backquoted, layout.partition_by))}))" if layout.partition_by else "''"
-        marks = [functions.lit(TOMBSTONE).alias(OP), functions.expr(new_group_of(part)).alias(GROUP)]
-        plain = plain_frame(layout, deletes.select(*columns, *marks), OP, GROUP).coalesce(1)
-        build = replace(log_build(self.spark, str(self.wanted.name), layout, store, transaction), keeps_deletes=True)
-        with failing_as_write_error(str(self.wanted.name)):
-            return written_files(self.spark, "write", self.wanted.progress, plain, build.__call__)
+        deletes = frame.where(f"{DELETED} and {backquoted(ordering)} is not null")
+        return deletes.select(*columns, functions.lit(TOMBSTONE).alias(OP))
+
+    def _deletes_of(self, opened: TableSnapshot, ordering: str, instant: str) -> DataFrame | None:
+        """Returns the ordered deletes that a table keeps, apart from those of keys that have a row again."""
+        changes = pc.or_(is_log(opened.files), is_kept_deletes(opened.files)).to_numpy(zero_copy_only=False)
+        if not changes.any():
+            return None
+        table_type, view = self.layout.config.table_type, record_view(opened)
+        since = hours_before(instant, table_type.retain_deletes_hours)
+        files = frame_of(self.catalog, opened, changes)
+        deletes = queried(files, lambda name: view.kept_deletes(name, ordering, since))
+        keys = list(table_type.unique_key)
+        live = rows_of(self.catalog, opened).select(*map(backquoted, keys))
+        return cast_to(
+            deletes.join(live, keys, "left_anti"), with_log_columns(self.layout.schema_json, self.layout.partition_by)
+        )
 
     def _cuts(self, store: Store, before: Snapshot | None) -> tuple[CurveModel | None, TableLayout]:
         """Returns the previous version's curve if its cuts still fit, and the layout with the queries for new cuts."""
@@ -383,5 +427,6 @@ def rewrite_table(
         of_version=opened.version,
         gives_way=gives_way,
         repartitions=_columns(schema_json) == _columns(opened.row_schema_json),
+        deletes_of=opened if opened.merges_on_read else None,
     )
     return replace_table(spark, wanted)

@@ -84,12 +84,12 @@ def without_logs(files: DataFiles) -> DataFiles:
 
 def base_files(files: DataFiles) -> DataFiles:
     """Returns the base files among some files."""
-    return files.filter(pc.invert(pc.or_(is_log(files), _has_deletes(files))))
+    return files.filter(pc.invert(pc.or_(is_log(files), is_kept_deletes(files))))
 
 
 def kept_deletes(files: DataFiles) -> DataFiles:
     """Returns the files of kept deletes among some files."""
-    return files.filter(_has_deletes(files))
+    return files.filter(is_kept_deletes(files))
 
 
 def log_files(files: DataFiles) -> DataFiles:
@@ -141,7 +141,8 @@ def _slices(files: Iterable[DataFile]) -> list[FileSlice]:
     return list(found.values())
 
 
-def _has_deletes(files: DataFiles) -> pa.BooleanArray:
+def is_kept_deletes(files: DataFiles) -> pa.BooleanArray:
+    """Returns which files hold kept deletes, as bool[n]."""
     return pc.match_substring_regex(files["path"].combine_chunks(), DELETES_NAME)
 
 
