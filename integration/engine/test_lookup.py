@@ -443,3 +443,41 @@ def test_an_upsert_reads_only_the_files_of_keys_that_are_in_logs(spark, keys, pa
     table.compact()
     assert spark.sql(f"select n from {name} where id = '{gone}'").collect() == [(4000,)]
     assert without_entries(table) == []
+
+
+def test_an_explanation_says_which_files_lack_an_index_and_which_would_help(spark):
+    rows = spark.range(3_000).selectExpr("id", "md5(string(id)) k")
+    table = ZTable.write(spark, "z.lookup_gaps", rows, zorder=["id"], target_file_size="30kb")
+    total = len(table.snapshot().files)
+    condition = "upper(k) = upper(md5('7'))"
+    (told,) = [each for each in table.explain(condition).conjuncts.to_pylist() if each["sql"].startswith("upper")]
+    assert (told["skips"], 'lookup: ["upper(k)"] tells in which' in told["advice"]) == (0, True)
+    table.build_index(lookup=["k", "upper(k)"], schedule=True)
+    lacks = f"{total} of {total} files have no entries in the lookup index on"
+    assert [each.partition(" that ")[0] for each in table.explain(condition).problems] == [
+        f"{lacks} k; zlayout_index adds them",
+        f"{lacks} upper(k)",
+    ]
+    assert table.verdict().sentence == f"Fair: {lacks} k"
+    table.build_index()
+    assert (table.explain(condition).problems, table.information()["lacking"]) == ((), [])
+    assert table.explain(condition).kept_files == 1
+    ansi = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false" if ansi == "true" else "true")
+    try:
+        (told,) = table.explain(condition).problems
+        assert "upper(k) that this session can use (its ANSI mode, time zone" in told
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", ansi)
+
+
+def test_a_write_says_which_indexes_it_takes_away(spark):
+    lines = []
+    rows = spark.range(10).selectExpr("id", "string(id) k")
+    ZTable.write(spark, "z.lookup_goes", rows, lookup=["k", "id"], stats_expressions=["length(k)"])
+    ZTable.write(spark, "z.lookup_goes", rows, lookup=["ID"], stats_expressions=[], progress=lines.append)
+    gone = "is removed: the settings do not name it, or its column is gone"
+    assert [each for each in lines if "index" in each] == [
+        f"the index lookup: k {gone}",
+        f"the index stats_expressions: length(k) {gone}",
+    ]

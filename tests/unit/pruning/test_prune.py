@@ -200,3 +200,15 @@ def test_chunked_statistics_are_read_as_one_array() -> None:
     )
     files = SomeFiles(pa.chunked_array([FILES.row_count[:1], FILES.row_count[1:]]), {PARTKEY.path: chunked})
     assert verdicts(SMALL, files).tolist() == verdicts(SMALL, FILES).tolist()
+
+
+def test_a_search_for_a_value_that_any_file_may_hold_is_told_of_lookup_indexes() -> None:
+    spread = SomeFiles(pa.array([10, 10]), {PARTKEY.path: bounds(pa.int64(), [(1, 90), (2, 80)], [0, 0])})
+
+    def advice(expr: Expr) -> str | None:
+        return prune(expr, spread).conjuncts[0].advice
+
+    for expr in (Compare(Op.EQ, PARTKEY, pa.scalar(7)), In(PARTKEY, pa.array([7, 8]))):
+        assert 'lookup: ["l_partkey"] tells in which' in str(advice(expr))
+    assert advice(Compare(Op.EQ, PARTKEY, pa.scalar(1))) is None
+    assert advice(Compare(Op.LT, PARTKEY, pa.scalar(99))) is None

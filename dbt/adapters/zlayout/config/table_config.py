@@ -15,7 +15,13 @@ from dbt.adapters.zlayout.config.clustering import (
     parse_clustering,
     parse_reclustering,
 )
-from dbt.adapters.zlayout.config.column_names import ColumnSet, described_set, format_column_path
+from dbt.adapters.zlayout.config.column_names import (
+    ColumnSet,
+    described_set,
+    folded_set,
+    format_column_path,
+    format_column_set,
+)
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS, near_misses
 from dbt.adapters.zlayout.config.settings import CompressionName, PublishFormat, WriterName, declared, read_as
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig, parse_table_type
@@ -197,6 +203,24 @@ class OptionalIndexes:
         """The columns of each index, with the setting that names them."""
         bloom = [(settings.BLOOM.key, (path,)) for path in self.bloom or ()]
         return (*bloom, *((settings.LOOKUP.key, columns) for columns in self.lookup or ()))
+
+    def beyond(self, others: OptionalIndexes) -> list[str]:
+        """Returns the indexes that others do not have, each with its setting.
+
+        >>> OptionalIndexes((("id",), ("name",)), None, ("length(name)",)).beyond(OptionalIndexes((("ID",),)))
+        ['bloom: name', 'stats_expressions: length(name)']
+        """
+        have = others._described
+        return [text for key, text in self._described.items() if key not in have]
+
+    @property
+    def _described(self) -> dict[tuple[str, object], str]:
+        found: dict[tuple[str, object], str] = {
+            (key, folded_set(columns)): f"{key}: {format_column_set(columns)}" for key, columns in self.column_sets
+        }
+        key = settings.STATS_EXPRESSIONS.key
+        found.update({(key, each): f"{key}: {each}" for each in self.stats_expressions or ()})
+        return found
 
     def partition_problems(self, partition_by: Collection[str]) -> list[str]:
         """Returns a sentence for each index on a partition column: files have one value of it."""

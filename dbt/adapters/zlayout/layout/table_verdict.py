@@ -150,6 +150,7 @@ class TableFigures:
         log_files: The files that hold them.
         pending_clusterings: Plans for clusterings that nothing executes.
         pending_compactions: Plans for compactions that nothing executes.
+        lacking: Which optional indexes files lack, one sentence each.
         unfinished: What earlier commits left to the next writer, one sentence each.
     """
 
@@ -167,6 +168,7 @@ class TableFigures:
     log_files: int = 0
     pending_clusterings: int = 0
     pending_compactions: int = 0
+    lacking: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
 
     @classmethod
@@ -189,6 +191,7 @@ class TableFigures:
             log_files=found.get("log_files", 0),
             pending_clusterings=len(pending["clustering"]),
             pending_compactions=len(pending["compaction"]),
+            lacking=tuple(found["lacking"]),
             unfinished=tuple(found["unfinished"]),
         )
 
@@ -301,6 +304,8 @@ def _other_problems(table: TableFigures) -> Iterator[Problem]:
             f"the index does not fit {counted(table.index_gaps, 'file')}, which every query reads",
             Remedy("refresh_index", name),
         )
+    operation = "index" if table.managed else "refresh_index"
+    yield from (Problem(Level.FAIR, each.partition(";")[0], Remedy(operation, name)) for each in table.lacking)
     if table.log_records:
         share = table.log_records / max(1, table.rows)
         level = Level.POOR if share > _MANY_LOGS else Level.FAIR if share > _SOME_LOGS else Level.GOOD

@@ -29,6 +29,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     IsTrue,
     NotIn,
     NotStartsWith,
+    Op,
     Or,
     Same,
     StartsWith,
@@ -95,6 +96,8 @@ class ConjunctReport:
         skips: Number of files that it skips by itself.
         why_not: Why it is not usable; None if it is.
         expression: The expression whose statistics would let it skip files; None if it is usable, or if there is none.
+        looked_for: The column or expression whose values it looks for, if the bounds of every file include one of them
+            and nothing else tells which values a file has.
     """
 
     sql: str
@@ -102,6 +105,17 @@ class ConjunctReport:
     skips: int
     why_not: str | None
     expression: str | None = None
+    looked_for: str | None = None
+
+    @property
+    def advice(self) -> str | None:
+        """What to change, so that it skips files; None if nothing would help."""
+        if self.looked_for is None:
+            return advice_for(self.why_not, self.expression)
+        listed = quoted_list([self.looked_for])
+        return (
+            f"by the bounds, the values may be in every file; if each is in few files, lookup: {listed} tells in which"
+        )
 
 
 @dataclass(frozen=True)
@@ -157,14 +171,25 @@ def prune(
 
 def _report(part: Expr, evaluation: Evaluation) -> ConjunctReport:
     match = evaluation.match(part)
+    # An unusable conjunct can skip only files without rows; those do not count as its own.
+    skips = int(np.count_nonzero(~match.possible)) if match.why_not is None else 0
     return ConjunctReport(
         sql=part.sql(),
         usable=match.why_not is None,
-        # An unusable conjunct can skip only files without rows; those do not count as its own.
-        skips=int(np.count_nonzero(~match.possible)) if match.why_not is None else 0,
+        skips=skips,
         why_not=match.why_not,
         expression=None if match.why_not is None else _missing_expression(part),
+        looked_for=None if skips or match.why_not is not None else _looked_for(part, evaluation),
     )
+
+
+def _looked_for(part: Expr, evaluation: Evaluation) -> str | None:
+    leaf = part
+    while isinstance(leaf, Same | Evaluated):
+        leaf = leaf.children[0] if isinstance(leaf, Same) else leaf.child
+    if not isinstance(leaf, Compare | In) or (isinstance(leaf, Compare) and leaf.op is not Op.EQ):
+        return None
+    return None if evaluation.file_count <= 1 or evaluation.may_hold(leaf) else leaf.operand.sql()
 
 
 def _missing_expression(part: Expr) -> str | None:

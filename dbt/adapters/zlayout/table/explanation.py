@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.predicate.expr import Expr, columns_of
-from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for, prune
+from dbt.adapters.zlayout.pruning.prune import ConjunctReport, prune
 from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.quantities import counted, ruled_lines, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
+from dbt.adapters.zlayout.spark.index.optional_indexes import lacking_expressions, lacking_parts
 from dbt.adapters.zlayout.spark.read.conditions import predicates_that_fit
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -138,7 +139,7 @@ class Explanation:
         return "\n".join(_lines(self, _Page(verbose)))
 
 
-def explanation_of(scan: ExplainedScan) -> Explanation:
+def explanation_of(spark: SparkSession, scan: ExplainedScan) -> Explanation:
     """Returns the explanation of a scan that the engine has analyzed."""
     plan, report = scan.filters.plan, scan.filters.report
     names = pa.array([verdict.name for verdict in Verdict], pa.string())
@@ -168,13 +169,11 @@ def explanation_of(scan: ExplainedScan) -> Explanation:
                 "usable": pa.array([each.usable for each in report.conjuncts], pa.bool_()),
                 "skips": pa.array([each.skips for each in report.conjuncts], pa.int64()),
                 "why_not": pa.array([each.why_not and short(each.why_not) for each in report.conjuncts], pa.string()),
-                "advice": pa.array(
-                    [advice_for(each.why_not, each.expression) for each in report.conjuncts], pa.string()
-                ),
+                "advice": pa.array([each.advice for each in report.conjuncts], pa.string()),
             }
         ),
         joins=pa.Table.from_pylist([vars(each) for each in scan.joins], _JOINS),
-        problems=tuple(scan.opened.index.problems),
+        problems=(*scan.opened.index.problems, *lacking_parts(scan.opened), *lacking_expressions(spark, scan.opened)),
     )
 
 
@@ -185,7 +184,7 @@ def explain(spark: SparkSession, table: TableRef, opened: TableSnapshot, predica
     scan, in which a file is read if any of the scans reads it.
     """
     scans = explain_predicate(spark, table, opened, predicate_sql) or [empty_scan(table, opened)]
-    first, *others = map(explanation_of, scans)
+    first, *others = (explanation_of(spark, scan) for scan in scans)
     files = first.files
     for other in others:
         only_in_other = pc.and_(pc.equal(files["verdict"], "SKIP"), pc.not_equal(other.files["verdict"], "SKIP"))

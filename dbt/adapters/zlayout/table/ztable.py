@@ -1205,7 +1205,7 @@ def explain_query(spark: SparkSession, sql: str) -> list[Explanation]:
     Returns:
         One explanation for each scan. Empty if the query reads no such table, or the optimizer needs no scan.
     """
-    return [explanation_of(scan) for scan in explain_scans(spark, sql)]
+    return [explanation_of(spark, scan) for scan in explain_scans(spark, sql)]
 
 
 def _settings_among(arguments: Mapping[str, object]) -> dict[str, object]:

@@ -32,6 +32,7 @@ from dbt.adapters.zlayout.index.lookup.lookup_key import KeyPaths
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import Renewed, commit_files
@@ -326,6 +327,44 @@ def files_without(opened: TableSnapshot, wanted: Wanted) -> DataFiles:
     return opened.files.filter(pa.array(lacks & ~tried))
 
 
+def lacking_parts(opened: TableSnapshot) -> list[str]:
+    """Returns a sentence for each Bloom filter and lookup index on columns that files lack."""
+    return _gaps(opened, wanted_columns(TableLayout.of_version(opened.snapshot)), "")
+
+
+def lacking_expressions(spark: SparkSession, opened: TableSnapshot) -> list[str]:
+    """Returns a sentence for each index of an expression that files lack, as this session understands it."""
+    layout = TableLayout.of_version(opened.snapshot)
+    if not layout.config.indexes.expressions:
+        return []
+    here = " that this session can use (its ANSI mode, time zone and other settings count)"
+    found = _gaps(opened, wanted_expressions(spark, layout), here)
+    files = _with_rows(opened.files)
+    for each in expressions_of(spark, layout, layout.config.indexes.stats_expressions):
+        lacking = int(_unmeasured(opened, files, each.column.path).sum())
+        found += [_gap(lacking, opened, f"statistics of {each.column.path[1]}", here)] if lacking else []
+    return found
+
+
+def _gaps(opened: TableSnapshot, wanted: Wanted, here: str) -> list[str]:
+    parts = [(Wanted((each,)), f"Bloom filter on {_shown((each.path,))}") for each in wanted.filtered]
+    parts += [
+        (Wanted((), (each,)), f"entries in the lookup index on {_shown(each.paths)}") for each in wanted.looked_up
+    ]
+    counts = [(len(_with_rows(files_without(opened, part))), what) for part, what in parts]
+    return [_gap(lacking, opened, what, here) for lacking, what in counts if lacking]
+
+
+def _shown(paths: KeyPaths) -> str:
+    return format_column_set(tuple(path[:2] if path[0] == EXPRESSION else path for path in paths))
+
+
+def _gap(lacking: int, opened: TableSnapshot, what: str, here: str) -> str:
+    have = "has" if lacking == 1 else "have"
+    of = f"{lacking:,} of {counted(len(opened.files), 'file')}"
+    return f"{of} {have} no {what}{here}; {'zlayout_index' if opened.managed else 'zlayout_refresh_index'} adds them"
+
+
 def lacks_expressions(spark: SparkSession, opened: TableSnapshot) -> bool:
     """Returns whether a file lacks what the table's settings ask for of an expression."""
     layout = TableLayout.of_version(opened.snapshot)
@@ -430,13 +469,18 @@ def files_unmeasured(spark: SparkSession, opened: TableSnapshot, layout: TableLa
     """Returns the files without statistics of one of the expressions, as this session understands them."""
     files = _with_rows(opened.files)
     lacks = np.zeros(len(files), dtype=bool)
-    wanted = expressions_of(spark, layout, layout.config.indexes.stats_expressions)
-    paths = [each.column.path for each in wanted]
-    statistics = opened.index.statistics(files, paths)
-    for path in paths:
-        bounds = statistics.column(path)
-        lacks |= True if bounds is None else ~bounds.null_count.is_valid().to_numpy(zero_copy_only=False)
+    for each in expressions_of(spark, layout, layout.config.indexes.stats_expressions):
+        lacks |= _unmeasured(opened, files, each.column.path)
     return files.filter(pa.array(lacks))
+
+
+def _unmeasured(opened: TableSnapshot, files: DataFiles, path: ColumnPath) -> Flags:
+    """Returns which files have no statistics of an expression."""
+    bounds = opened.index.statistics(files, [path]).column(path)
+    if bounds is None:
+        return np.ones(len(files), dtype=bool)
+    lacks: Flags = ~bounds.null_count.is_valid().to_numpy(zero_copy_only=False)
+    return lacks
 
 
 def files_uncomputed(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:

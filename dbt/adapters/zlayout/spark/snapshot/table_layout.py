@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.config.column_names import format_column_path
-from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes, read_stored, stored_settings
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
@@ -140,6 +140,14 @@ class TableLayout:
     def build_of(self, instant: str) -> dict[str, Any]:
         """Returns what a version stores about a write of all rows: which files it cut, and for which size."""
         return {"instant": instant, "target_file_bytes": self.config.file_sizing.target_file_bytes}
+
+
+def tell_of_dropped(progress: Callable[[str], None] | None, before: OptionalIndexes, after: OptionalIndexes) -> None:
+    """Reports the indexes that a table had and that its new settings do not ask for."""
+    if progress is None:
+        return
+    for each in before.beyond(after):
+        progress(f"the index {each} is removed: the settings do not name it, or its column is gone")
 
 
 def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:

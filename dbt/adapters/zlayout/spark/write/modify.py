@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
 from dbt.adapters.zlayout.spark.schema.types import raw_fields
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns, tell_of_dropped
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import upserts_of, with_deleted_column, with_deletes
@@ -158,6 +158,7 @@ class RowChange(ABC, Generic[Planned]):
             if is_taken(transaction.base.properties, self.wanted.batch):
                 summary = CommitSummary.of_nothing(transaction.base, self.wanted.operation.value)
             else:
+                self._tell_of_indexes(opened)
                 summary = self._change(opened, transaction)
         # The writer of the current version may have died before it was published.
         if transaction.committed is not None or published_version(opened.store) != summary.version:
@@ -232,6 +233,15 @@ class RowChange(ABC, Generic[Planned]):
         layout = TableLayout.of(settings, schema.schema_json, self.subject)
         check_expressions(self.spark, wanted.indexes, layout, self.subject)
         return layout
+
+    def _tell_of_indexes(self, opened: TableSnapshot) -> None:
+        if self.wanted.settings is None or self.wanted.progress is None:
+            return
+        before = config_of(opened.snapshot).indexes
+        after = self._layout(opened, self._schema(opened)).config.indexes
+        tell_of_dropped(self.wanted.progress, before, after)
+        for each in after.beyond(before):
+            self.wanted.progress(f"the index {each} is added to new files only; zlayout_index adds it to the others")
 
     def _stored_layout(self, opened: TableSnapshot, schema: SchemaPlan) -> LayoutPlan | None:
         """Returns the layout of the new version; None if it is that of the version before."""

@@ -56,7 +56,7 @@ from dbt.adapters.zlayout.spark.schema.table_schema import (
     with_log_columns,
 )
 from dbt.adapters.zlayout.spark.schema.types import raw_fields
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns, tell_of_dropped
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.incoming_keys import Source, check_keys, check_whole, known_keys
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed, precombined, upserts_of, with_deletes
@@ -153,6 +153,7 @@ class _Replacing:
         before = timeline.newest()
         if before is not None:
             layout = self.layout = self._layout_after(before)
+            tell_of_dropped(self.wanted.progress, config_of(before).indexes, layout.config.indexes)
         check_expressions(self.spark, self.wanted.config.indexes, layout, str(name))
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
