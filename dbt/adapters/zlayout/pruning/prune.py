@@ -95,7 +95,8 @@ class ConjunctReport:
         usable: Whether it can skip files.
         skips: Number of files that it skips by itself.
         why_not: Why it is not usable; None if it is.
-        expression: The expression whose statistics would let it skip files; None if it is usable, or if there is none.
+        expressions: The expressions whose statistics together would let it skip files; empty if it is usable, or if no
+            statistics would.
         looked_for: The column or expression whose values it looks for, if the bounds of every file include one of them
             and nothing else tells which values a file has.
     """
@@ -104,14 +105,14 @@ class ConjunctReport:
     usable: bool
     skips: int
     why_not: str | None
-    expression: str | None = None
+    expressions: tuple[str, ...] = ()
     looked_for: str | None = None
 
     @property
     def advice(self) -> str | None:
         """What to change, so that it skips files; None if nothing would help."""
         if self.looked_for is None:
-            return advice_for(self.why_not, self.expression)
+            return advice_for(self.why_not, self.expressions)
         listed = quoted_list([self.looked_for])
         return (
             f"by the bounds, the values may be in every file; if each is in few files, lookup: {listed} tells in which"
@@ -178,7 +179,7 @@ def _report(part: Expr, evaluation: Evaluation) -> ConjunctReport:
         usable=match.why_not is None,
         skips=skips,
         why_not=match.why_not,
-        expression=None if match.why_not is None else _missing_expression(part),
+        expressions=() if match.why_not is None else _missing_expressions(part, evaluation),
         looked_for=None if skips or match.why_not is not None else _looked_for(part, evaluation),
     )
 
@@ -192,11 +193,18 @@ def _looked_for(part: Expr, evaluation: Evaluation) -> str | None:
     return None if evaluation.file_count <= 1 or evaluation.may_hold(leaf) else leaf.operand.sql()
 
 
-def _missing_expression(part: Expr) -> str | None:
-    unknown = (each.expression for each in leaves(part) if isinstance(each, Unknown))
-    terms = (None if isinstance(each, Constant | Unknown) else each.operand for each in leaves(part))
-    calls = (each.sql() for each in terms if isinstance(each, Call))
-    return next((each for each in (*unknown, *calls) if each is not None), None)
+def _missing_expressions(part: Expr, evaluation: Evaluation) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for leaf in leaves(part):
+        if isinstance(leaf, Constant) or evaluation.match(leaf).why_not is None:
+            continue
+        expression = leaf.expression if isinstance(leaf, Unknown) else None
+        if not isinstance(leaf, Unknown) and isinstance(leaf.operand, Call):
+            expression = leaf.operand.sql()
+        if expression is None:
+            return ()  # statistics of the other sides of an OR do not help
+        found[expression] = None
+    return tuple(found)
 
 
 def _file_reasons(
@@ -402,19 +410,20 @@ def _objects(text: pa.Array) -> npt.NDArray[np.object_]:
     return values
 
 
-def advice_for(why_not: str | None, expression: str | None = None) -> str | None:
+def advice_for(why_not: str | None, expressions: Sequence[str] = ()) -> str | None:
     """Returns what to change; None if nothing would help.
 
     Args:
         why_not: The reason from the condition's report.
-        expression: The expression whose statistics would help, from there too.
+        expressions: The expressions whose statistics would help together, from there too.
     """
     if why_not is None:
         return None
-    if expression is not None:
-        listed = quoted_list([expression])
+    if expressions:
+        listed = quoted_list(expressions)
+        of = "the expression" if len(expressions) == 1 else "all these expressions"
         return (
-            f"ask for statistics of the expression: stats_expressions: {listed}; or, for = and IN on results that are "
+            f"ask for statistics of {of}: stats_expressions: {listed}; or, for = and IN on results that are "
             f"spread over all files, for a lookup index: lookup: {listed} or for a Bloom filter: bloom: {listed}"
         )
     return next((text for pattern, text in _ADVICE if re.search(pattern, why_not)), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,9 @@ from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries
 from dbt.adapters.zlayout.adapter.reports.linting import Finding
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.pruning.prune import ConjunctReport, advice_for
+from dbt.adapters.zlayout.pruning.prune import ConjunctReport
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
+from dbt.adapters.zlayout.spark.schema.types import columns_of
 from dbt.adapters.zlayout.table.explanation import reads_of, reads_of_conditions
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|'[^']*'|\d+")
 _NOISE = frozenset("and or not is null in as spark_catalog cast true false select from where".split())  # noqa: SIM905
 _QUALIFIED = re.compile(r"\b(?:spark_catalog\.)?[A-Za-z_]\w*\.[A-Za-z_]\w*\.([A-Za-z_]\w*)\b")
 _CAST = re.compile(
-    r"\(?CAST\((?P<column>[\w.`]+) AS (?P<type>\w+)(?:\([\d, ]+\))?\) = (?P<value>-?[\d.]+|DATE '[^']+')L?\)?"
+    r"\(?CAST\((?P<column>[\w.`]+) AS (?P<type>\w+)(?:\([\d, ]+\))?\) = (?P<value>-?[\d.]+|DATE '[^']+'|'-?\d+')L?\)?"
 )
+_INTEGERS = ("byte", "short", "integer", "long")
 _LISTED_TYPES = frozenset({"INT", "BIGINT", "SMALLINT", "TINYINT"})
 
 
@@ -51,7 +53,7 @@ def find_conditions(
             for scan in wanted
             for finding in _findings(session, query, scan, None if target is None else target.parent)
         ]
-    unique = {(each.node, each.table, each.condition): each for each in found}
+    unique = {(each.node, each.table, each.condition): each for each in found if each.bytes_cost > 0}
     return sorted(unique.values(), key=lambda each: (-each.bytes_cost, each.path, each.line, each.condition))
 
 
@@ -63,10 +65,11 @@ def lint_findings(session: SparkSession, model: str | None, nodes: Nodes, target
 
 def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root: Path | None) -> Iterator[Finding]:
     reads = reads_of(scan.opened, scan.predicate, query.name)
+    integers = {name.lower() for name, kind in columns_of(scan.opened.row_schema_json) if kind in _INTEGERS}
     useless = [part for part in reads.parts if part.why_not is not None and _HARMLESS not in part.why_not]
     for part in useless:
         condition = _QUALIFIED.sub(r"\1", part.sql)
-        rewritten = rewritten_condition(condition)
+        rewritten, caveat = rewritten_condition(condition, integers) or (None, None)
         others = " AND ".join(f"({each.sql})" for each in reads.parts if each.why_not is None)
         after = None
         if rewritten is not None:
@@ -83,6 +86,7 @@ def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root
             why=_why(part, condition),
             advice=_advice(part, condition),
             rewritten=rewritten if after is not None else None,
+            caveat=caveat if after is not None else None,
             files_read=reads.files_read,
             files_total=reads.files_total,
             bytes_read=reads.bytes_read,
@@ -105,29 +109,41 @@ def _why(part: ConjunctReport, condition: str) -> str:
 
 
 def _advice(part: ConjunctReport, condition: str) -> str:
-    advice = advice_for(part.why_not, part.expression) or "store the expression's value as a column and filter on that"
+    advice = part.advice or "store the expression's value as a column and filter on that"
     if " OR " in condition:
         return f"one side of OR skips nothing, so the whole condition skips nothing: union two queries, or {advice}"
     return advice
 
 
-def rewritten_condition(condition: str) -> str | None:
-    """Returns a condition that skips files and finds the same rows, if values are in their usual spelling; else None.
+def rewritten_condition(condition: str, integers: Collection[str] = ()) -> tuple[str, str | None] | None:
+    """Returns a condition that skips files, and which rows it does not find that the other does; None if none is known.
 
+    Args:
+        condition: As Spark's optimizer leaves it.
+        integers: The columns of whole numbers, in lower case. Others are taken for texts.
+
+    >>> rewritten_condition("CAST(id AS STRING) = '42'", ["id"])
+    ('id = 42', None)
     >>> rewritten_condition("(CAST(code AS INT) = 5)")
-    "code = '5'"
+    ("code = '5'", "texts that spell 5 otherwise, such as '05'")
     >>> rewritten_condition("CAST(day AS DATE) = DATE '2024-01-31'")
-    "day LIKE '2024-01-31%'"
+    ("day LIKE '2024-01-31%'", "texts that spell the day otherwise, such as '2024-1-31'")
     >>> rewritten_condition("(lower(code) = 'x')")
     """
     found = _CAST.fullmatch(condition)
     if found is None:
         return None
     column, kind, value = found["column"], found["type"].upper(), found["value"]
+    if column.strip("`").lower() in integers:
+        number = value.strip("'")
+        same = kind == "STRING" and re.fullmatch(r"'(0|-?[1-9]\d{0,17})'", value)
+        return (f"{column} = {number}", None) if same else None
     if kind in _LISTED_TYPES and re.fullmatch(r"-?\d+", value):
-        return f"{column} = '{value}'"
+        example = "" if value.startswith("-") else f", such as '0{value}'"
+        return f"{column} = '{value}'", f"texts that spell {value} otherwise{example}"
     if kind == "DATE" and value.startswith("DATE "):
-        return f"{column} LIKE {value.removeprefix('DATE ')[:-1]}%'"
+        day = value.removeprefix("DATE ")[:-1]
+        return f"{column} LIKE {day}%'", f"texts that spell the day otherwise, such as {day.replace('-0', '-')}'"
     return None
 
 

@@ -30,6 +30,7 @@ class Finding:
         why: Why it cannot skip.
         advice: What to change.
         rewritten: A condition that can skip; None if none is known.
+        caveat: Which rows the rewritten condition does not find; None if it finds the same.
         files_read: Files that the query reads of the table.
         bytes_read: Size of the files that the query reads.
         bytes_rewritten: What it would read with the rewritten condition; None without one.
@@ -44,6 +45,7 @@ class Finding:
     why: str
     advice: str
     rewritten: str | None
+    caveat: str | None
     files_read: int
     files_total: int
     bytes_read: int
@@ -82,8 +84,12 @@ def _lines(found: Finding) -> Iterator[str]:
     yield f"{found.path}:{found.line}: {found.kind} {found.node}, on {found.table}: {found.condition}"
     yield f"  {found.why}; {cost}, {_cost_text(found)}"
     if found.rewritten is not None:
-        yield f"  write: {found.rewritten}"
+        yield f"  write: {found.rewritten}{_caveat_text(found)}"
     yield f"  or: {found.advice}" if found.rewritten is not None else f"  {found.advice}"
+
+
+def _caveat_text(found: Finding) -> str:
+    return f" (does not find {found.caveat})" if found.caveat is not None else ""
 
 
 def _cost_text(found: Finding) -> str:
@@ -104,7 +110,11 @@ def _sarif(findings: Sequence[Finding]) -> dict[str, Any]:
             "level": "warning",
             "message": {
                 "text": f"{each.condition} on {each.table} cannot skip files ({each.why}): {_cost_text(each)}. "
-                + (f"Write {each.rewritten}, or {each.advice}." if each.rewritten else f"{each.advice}.")
+                + (
+                    f"Write {each.rewritten}{_caveat_text(each)}, or {each.advice}."
+                    if each.rewritten
+                    else f"{each.advice[:1].upper()}{each.advice[1:]}."
+                )
             },
             "locations": [
                 {
