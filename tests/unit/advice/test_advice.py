@@ -63,6 +63,12 @@ def test_random_ids_get_a_filter_and_not_a_key_in_front():
     assert found.zorder == ("at",)
 
 
+def test_a_workload_of_random_ids_alone_needs_no_other_keys():
+    found = advised([query(equal("id", 77)), query(equal("id", 78), 3)], BY_TIME)
+    assert (found.change, found.zorder, found.lookup) == ("none", ("at",), ("id",))
+    assert found.opened_then < 0.05
+
+
 def test_a_column_that_a_filter_serves_needs_no_lookup():
     found = advised(
         [query(equal("id", 77)), query(between("at", 0, 20_000))], BY_TIME, bloom=(("id",),), opened=lambda _: 0.02

@@ -239,12 +239,13 @@ class _Advising:
 
     def run(self) -> Advice:
         kept = self._found_by_value((*self.present.bloom, *self.present.lookup))
-        layouts = best_layouts(self._search_task(kept))
-        bloom = self._bloom(layouts[0], kept) if self.may_index else ()
-        found = {**kept, **self._found_by_value(bloom)}
-        if bloom:
-            # With filters for some columns, others may be the better keys. Filters come without a rewrite, so keys have
-            # to save what filters do not.
+        # Filters come without a rewrite, so keys have to save what filters do not: filters that pay in the present
+        # layout, and in the best one.
+        bloom = self._bloom(self.present.layout, kept) if self.may_index else ()
+        layouts = best_layouts(self._search_task({**kept, **self._found_by_value(bloom)}))
+        more = self._bloom(layouts[0], kept) if self.may_index else ()
+        found = {**kept, **self._found_by_value((*bloom, *more))}
+        if not set(more) <= set(bloom):
             layouts = best_layouts(self._search_task(found))
         layout = self.present.layout
         for candidate in layouts:

@@ -56,16 +56,18 @@ def unknown_settings(given: Iterable[str], allowed: Collection[str]) -> list[str
 def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[str]:
     """Returns a sentence for each unknown key that resembles a setting of this package; ignores all others.
 
-    >>> near_misses(["zorder_by", "retain_version", "tags"], DBT_KEYS)
-    ['`zorder_by`: did you mean `zorder`?', '`retain_version`: did you mean `retain_versions`?']
+    >>> near_misses(["zorder_by", "tags", "uniqe_key"], DBT_KEYS)
+    ['`zorder_by`: did you mean `zorder`?', '`uniqe_key`: did you mean `unique_key`?']
     """
     sentences = []
+    dbts = [key for key in keys_of(Scope.DBT) if key in known_other_keys]
     for key in keys:
         if key in OWN_KEYS or key in known_other_keys:
             continue
         folded = key.lower().replace("-", "_")
         plain = folded.removeprefix(_PREFIX).lstrip("_")
         near = [_OTHER_WORDS[plain]] if plain in _OTHER_WORDS else difflib.get_close_matches(plain, OWN_KEYS, 1, 0.75)
+        near = near or difflib.get_close_matches(plain, dbts, 1, 0.9)
         if near:
             sentences.append(f"`{key}`: did you mean `{near[0]}`?")
         elif folded.startswith(_PREFIX):

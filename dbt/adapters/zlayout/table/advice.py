@@ -112,8 +112,12 @@ def advice_for_table(
         may_choose_keys=may_choose_keys,
         may_index=may_index,
     )
-    note = f"the partition columns stay: joins skip by {', '.join(joined)} while they run"
-    return replace(found, notes=(*found.notes, note)) if joined else found
+    notes = list(found.notes)
+    if joined:
+        notes.append(f"the partition columns stay: joins skip by {', '.join(joined)} while they run")
+    if indexed:
+        notes.append(f"what indexes of expressions skip is not counted, now or then: {', '.join(indexed)}")
+    return replace(found, notes=tuple(notes))
 
 
 def _expressions(queries: Sequence[Query], workload: Sequence[WeightedCondition]) -> dict[str, float]:

@@ -69,7 +69,8 @@ def test_the_python_of_a_cluster_is_not_searched_on_this_machine(monkeypatch):
     ("said", "told"),
     [
         ('Cannot run program "/no/python": error=2, No such file or directory', "cannot run the Python '/no/python'"),
-        ("ModuleNotFoundError: No module named 'dbt.adapters'", "has no module 'dbt'"),
+        ("ModuleNotFoundError: No module named 'dbt.adapters'", "has no module 'dbt.adapters'"),
+        ("No module named 'dbt.adapters.zlayout.index.keys'", "has another release of dbt-zlayout, without the module"),
     ],
 )
 def test_the_error_of_a_job_says_if_the_python_of_its_workers_is_the_reason(said, told):

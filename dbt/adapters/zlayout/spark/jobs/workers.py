@@ -72,7 +72,13 @@ def failed_worker_problem(text: str) -> str | None:
     if (match := _NO_PROGRAM.search(text)) is not None:
         return _no_program(match[1])
     if (match := _NO_MODULE.search(text)) is not None:
-        return f"the Python of Spark's workers has no module {match[1]!r}; {_advice()}"
+        module = match[0].removeprefix("No module named ").strip("'")
+        if module.startswith("dbt.adapters.zlayout."):
+            return (
+                f"the Python of Spark's workers has another release of dbt-zlayout, without the module {module!r}; "
+                f"install {own_version} on every machine, and start Spark anew"
+            )
+        return f"the Python of Spark's workers has no module {module!r}; {_advice()}"
     return None
 
 
