@@ -166,7 +166,7 @@ def missing_expressions(expressions: Mapping[str, float]) -> Iterator[SettingAdv
     """Yields the expressions whose statistics would let conditions skip files, those that are asked most first."""
     for expression, share in sorted(expressions.items(), key=lambda each: (-each[1], each[0])):
         why = (
-            f"conditions on {expression} skip nothing, in {share:.0%} of the workload; with stats_expressions: "
-            f"{quoted_list([expression])} they skip the files where its results lie elsewhere"
+            f"{share:.0%} of the workload compares {expression}, of which no statistics tell; with stats_expressions: "
+            f"{quoted_list([expression])} it skips the files where its results lie elsewhere"
         )
         yield SettingAdvice("stats_expressions", "", f"+ {expression}", None, None, why)

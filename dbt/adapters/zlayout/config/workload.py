@@ -12,7 +12,7 @@ KEY = "workload"
 GIVEN = "given"
 # Sums of weights must stay numbers.
 _GREATEST = 1e15
-_EXAMPLE = '"day >= \'2024-01-01\'" or ("customer_id = 7", 10)'
+_EXAMPLE = '"day >= \'2024-01-01\'" or ["customer_id = 7", 10]'
 
 
 @dataclass(frozen=True)

@@ -233,7 +233,7 @@ def _conditions(conjuncts: pa.Table, page: _Page) -> Iterator[str]:
     rows = conjuncts.to_pylist()
     shown = rows[: page.most(len(rows), _MOST_CONDITIONS)]
     cells = [
-        (page.text(row["sql"]), f"{row['skips']:,}" if row["usable"] else "not usable", page.text(row["why_not"]))
+        (page.text(row["sql"]), f"{row['skips']:,}" if row["usable"] else "not usable", page.text(_reason(row)))
         for row in shown
     ]
     yield from _grid(("condition", "skips alone", "why not"), cells)
@@ -241,6 +241,12 @@ def _conditions(conjuncts: pa.Table, page: _Page) -> Iterator[str]:
     for row in shown:
         if row["advice"]:
             yield f"  `{page.text(row['sql'])}`: {row['advice']}"
+
+
+def _reason(conjunct: Mapping[str, Any]) -> str | None:
+    """Returns why a condition cannot skip, without the condition, which the line begins with."""
+    why, known = conjunct["why_not"], f"not understood: {conjunct['sql']} ("
+    return str(why[len(known) : -1]) if why is not None and why.startswith(known) else why
 
 
 def _joins(joins: pa.Table, page: _Page) -> Iterator[str]:

@@ -109,7 +109,7 @@ def _bound_or_error(forms: ExpressionForms, text: str) -> BoundExpression | NotU
 def _problem(key: str, kind: str, text: str, error: NotUnderstoodError, layout: TableLayout) -> str:
     folders = f" (partition columns {', '.join(layout.partition_by)} do not count)" if layout.partition_by else ""
     return (
-        f"{key}: {text!r} can have no {kind}: {error}; allowed are deterministic SQL expressions "
+        f"{key}: {text!r} can have no {kind}: {str(error).rstrip('; ')}; allowed are deterministic SQL expressions "
         f"on columns in the files{folders}, with a value that has an order"
     )
 
