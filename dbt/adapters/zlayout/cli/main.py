@@ -79,7 +79,9 @@ def explain(context: Context, table: str, predicate: str, verbose: bool, as_json
 @command(zlayout)
 @_TABLE
 @click.option("--where", multiple=True, help="A condition of the workload, or WEIGHT:CONDITION. Can be repeated.")
-@click.option("--scan-log", type=click.Path(file_okay=False, path_type=Path), help="A folder with a scan log.")
+@click.option(
+    "--scan-log", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A folder with a scan log."
+)
 @click.option("--min-gain", type=click.FloatRange(0, 1), help="The share of opened rows that a change must save.")
 @_JSON
 def advise(

@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.adapter.node_lookup import (
     tables_of,
     tables_with_index,
 )
+from dbt.adapters.zlayout.adapter.operations.progress import progress_of, with_progress
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.adapter.reports import indexes
 from dbt.adapters.zlayout.config.known_keys import settings_among
@@ -91,7 +92,9 @@ def index_report(
         nothing = "bloom, lookup, stats_expressions: nothing is given; name the columns or expressions to drop"
         raise ConfigError([nothing], table.name)
     change = table.drop_index if drop else partial(table.build_index, schedule=schedule, execute=execute)
-    done = change(bloom=bloom or (), lookup=lookup or (), stats_expressions=stats_expressions or ())
+    done = change(
+        bloom=bloom or (), lookup=lookup or (), stats_expressions=stats_expressions or (), progress=progress_of(table)
+    )
     return indexes.built_report(table.name, done, as_json=as_json)
 
 
@@ -105,7 +108,8 @@ def verify_report(
 
 def verified(tables: Sequence[ZTable], data: bool) -> dict[str, list[dict[str, Any]]]:
     """Returns the wrong cells of some tables' indexes, by table."""
-    return {table.name: table.verify(data).to_pylist() for table in tables}
+    named = with_progress(tables, "comparing the indexes with the files", "table")
+    return {table.name: table.verify(data).to_pylist() for table in named}
 
 
 def _adopted(session: SparkSession, name: str, config: Mapping[str, Any], *, managed: bool) -> ZTable:
@@ -123,7 +127,7 @@ def _refreshed(
         # A Parquet table gets an index. For anything else `adopt` raises an error that says why it cannot.
         table = _adopted(session, name, config, managed=False)
         return table.name, Refreshed(table.version, files_added=len(table.snapshot().files))
-    return table.name, table.refresh_index(take_orphans, drop_missing)
+    return table.name, table.refresh_index(take_orphans, drop_missing, progress=progress_of(table))
 
 
 def _indexed(session: SparkSession, nodes: Nodes, sources: Nodes) -> list[ZTable]:

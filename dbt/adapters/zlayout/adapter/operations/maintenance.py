@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.zlayout.adapter.materialize.model_write import cluster_settings
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table, opened_table
+from dbt.adapters.zlayout.adapter.operations.progress import progress_of
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.adapter.reports import maintenance
 from dbt.adapters.zlayout.adapter.reports.diagnostics import problem_line
@@ -64,7 +65,7 @@ def compaction_report(
     """Compacts one table, or all merge-on-read tables of the project."""
     keywords = compact_keywords(given, one_table=model is not None)
     tables = chosen_tables(session, model, nodes, lambda table: table.merges_on_read)
-    done = {table.name: table.compact(progress=_progress_of(table), **keywords) for table in tables}
+    done = {table.name: table.compact(progress=progress_of(table), **keywords) for table in tables}
     return maintenance.compaction_report(done, scheduled=keywords["schedule"], as_json=as_json)
 
 
@@ -160,8 +161,4 @@ def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any
             )
         else:
             settings["partition_by"] = wanted
-    return table.cluster(progress=_progress_of(table), **settings)
-
-
-def _progress_of(table: ZTable) -> Callable[[str], None]:
-    return lambda line: _LOG.info(f"{table.name}: {line}")
+    return table.cluster(progress=progress_of(table), **settings)

@@ -1,19 +1,25 @@
-"""Lines that say how far a run-operation is, while it works through many queries or tables."""
+"""Lines that say how far a run-operation is."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.table.ztable import ZTable
 
 _LOG = AdapterLogger("Zlayout")
 _T = TypeVar("_T")
 _SILENT_SECONDS = 10.0
+
+
+def progress_of(table: ZTable) -> Callable[[str], None]:
+    """Returns what logs the lines of an operation on a table, with the table's name."""
+    return lambda line: _LOG.info(f"{table.name}: {line}")
 
 
 def with_progress(items: Sequence[_T], phase: str, unit: str) -> Iterator[_T]:

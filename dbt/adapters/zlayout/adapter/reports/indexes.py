@@ -57,7 +57,10 @@ def built_report(table: str, done: IndexBuilt, *, as_json: bool) -> str:
     columns += [f"lookup indexes of {', '.join(done.lookup)}"] if done.lookup else []
     columns += [f"statistics of {', '.join(done.stats_expressions)}"] if done.stats_expressions else []
     parts = [f"{counted(done.files_read, 'file')} read"] if done.files_read else []
-    parts += [f"{counted(done.files_without, 'file')} without one for a column"] if done.files_without else []
+    if done.files_without:
+        parts.append(
+            f"{counted(done.files_without, 'file')} that {'lacks' if done.files_without == 1 else 'lack'} some of it"
+        )
     has = " and ".join(columns) or "no optional indexes"
     return f"{table}: version {done.version} has {has}{''.join(f', {part}' for part in parts)}"
 
