@@ -56,6 +56,8 @@ def test_a_type_without_constants_is_refused_with_what_is_allowed() -> None:
         (t.DoubleType(), [float("nan"), 2.5], "(c in (2.5D) or isnan(c))"),
         (t.FloatType(), [float("nan")], "isnan(c)"),
         (t.BinaryType(), [bytearray(b"a"), b"a"], "c in (X'61')"),
+        (t.TimestampType(), [-12_219_292_800_000_001, 0], "true"),
+        (t.TimestampType(), [-12_300_000_000_000_000], "c in (timestamp_micros(-12300000000000000))"),
     ],
 )
 def test_values_are_a_condition_that_readers_of_parquet_get_right(

@@ -45,18 +45,20 @@ class Spelling:
     Attributes:
         fetched: SQL expression of a column, ``{}``, whose values Python can hold without loss.
         literal: Maps such a value to an SQL constant.
+        finds: Whether Parquet readers find a value by its constant.
     """
 
     fetched: str
     literal: Callable[[Any], str]
+    finds: Callable[[Any], bool] = lambda _: True
 
     def condition(self, column_sql: str, values: Iterable[Any]) -> str:
         """Returns a condition that is TRUE where a column has one of the fetched values; ``false`` without values.
 
-        It is `EVERY_ROW` if one of the values is not known exactly.
+        It is `EVERY_ROW` if one of the values is not known exactly, or not found by its constant.
         """
         known = [value for value in values if value is not None]
-        if not all(map(is_exact, known)):
+        if not all(is_exact(value) and self.finds(value) for value in known):
             return EVERY_ROW
         texts = sorted({self.literal(value) for value in known if not (_is_nan(value) or _is_zero(value))})
         parts = [f"{column_sql} in ({', '.join(texts)})"] if texts else []
@@ -121,7 +123,7 @@ def values_condition(frame: DataFrame, column_sql: str, most_values: int, most_r
     if len(found) <= most_values:
         return spelling.condition(column_sql, found)
     ranges = _ranges(values, spelling, most_ranges)
-    if not all(is_exact(end) for ends in ranges for end in ends):
+    if not all(is_exact(end) and spelling.finds(end) for ends in ranges for end in ends):
         return EVERY_ROW
     return _any_of(_range(column_sql, low, high, spelling) for low, high in ranges)
 
@@ -234,6 +236,9 @@ def _floating(value: float, function: str, suffix: str) -> str:
 
 # Spark 3 cannot send intervals to Python, and has no times of the day.
 _KINDS_OF_INTERVALS = [t.DayTimeIntervalType] if arrow_type("interval day") is not None else []
+# 5 to 14 October 1582, in microseconds, with a day before and after for time zones: the calendar of Java's old classes,
+# through which Spark hands constants to Parquet, does not have these days.
+_NO_DAYS = range(-12_220_243_200_000_000, -12_219_206_400_000_000)
 _KINDS_OF_TIMES = [t.TimeType] if hasattr(t, "TimeType") else []
 
 _SPELLINGS: Sequence[tuple[Sequence[type[t.DataType]], Spelling]] = (
@@ -247,7 +252,10 @@ _SPELLINGS: Sequence[tuple[Sequence[type[t.DataType]], Spelling]] = (
     # Fetched as text or number: Python's dates end in the year 9999, and local time is ambiguous.
     ((t.DateType,), Spelling("cast({} as string)", lambda value: f"date'{value}'")),
     ((t.TimestampNTZType,), Spelling("cast({} as string)", lambda value: f"timestamp_ntz'{value}'")),
-    ((t.TimestampType,), Spelling("unix_micros({})", lambda value: f"timestamp_micros({value})")),
+    (
+        (t.TimestampType,),
+        Spelling("unix_micros({})", lambda value: f"timestamp_micros({value})", lambda value: value not in _NO_DAYS),
+    ),
     (_KINDS_OF_INTERVALS, Spelling("{}", lambda value: day_time_literal(value // timedelta(microseconds=1)))),
     (_KINDS_OF_TIMES, Spelling("{}", lambda value: f"time'{value.isoformat()}'")),
 )
