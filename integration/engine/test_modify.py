@@ -540,7 +540,7 @@ def test_a_key_of_a_fraction_of_38_digits_is_told_from_zero(spark, kind):
 
 
 def test_a_key_of_a_day_that_old_calendars_do_not_have_is_found(spark):
-    rows = "select timestamp_micros(-12219292800000001 + id * 86400000000) k, '{}' v from range(2)"
+    rows = "select timestamp_micros(id - 12219292800000001) k, '{}' v from range(1)"
     table = table_of(spark, "z.no_day", rows.format("old"), zorder=["k"])
     table.merge(spark.sql(rows.format("new")), "k")
-    assert spark.table("z.no_day").select("v").collect() == [("new",), ("new",)]
+    assert spark.table("z.no_day").select("v").collect() == [("new",)]
