@@ -64,7 +64,11 @@ class LockedTable:
         for condition, reads in values["conditions"].items():
             read, _, total = str(reads["files"]).partition(" of ")
             conditions.append(LockedCondition(str(condition), float(reads["opened"]), int(read), int(total)))
-        return cls({key: tuple(map(str, values[key])) for key in LAYOUT}, tuple(conditions))
+        # Locks of earlier releases have no indexes but Bloom filters.
+        lists = {
+            key: values[key] if key in ("zorder", "partition_by", "bloom") else values.get(key, ()) for key in LAYOUT
+        }
+        return cls({key: tuple(map(str, names)) for key, names in lists.items()}, tuple(conditions))
 
 
 @dataclass(frozen=True)
