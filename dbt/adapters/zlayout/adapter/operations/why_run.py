@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_NO_TABLE = "it is materialized as {}, and only tables can be skipped"
 _NOT_BUILT = "it has not been built yet"
 _NOT_SET = "skip_unchanged is not set"
 _WRITTEN = ("table", "incremental", "zordered_table")
@@ -55,6 +56,8 @@ def _why(
 ) -> dict[str, Any]:
     """Returns whether one model skips, the version it wrote last, what it read for that, and why it would run."""
     found: dict[str, Any] = {"skip_unchanged": False, "version": None, "reads": "", "reasons": []}
+    if node["config"].get("materialized") not in _WRITTEN:
+        return {**found, "reasons": [_NO_TABLE.format(node["config"].get("materialized"))]}
     try:
         wanted = read_model(node, schema_root(node["schema"]))
         found["skip_unchanged"] = wanted.skip_unchanged
