@@ -84,6 +84,14 @@ def test_there_are_no_bounds_where_nan_or_infinity_may_be(low, high, nans) -> No
     assert found.nan_value_counts == (None if nans is None else {X: nans})
 
 
+def test_files_of_nothing_but_nan_do_not_count_them_since_readers_would_skip_them_for_greater_numbers() -> None:
+    assert entry("double", None, None, nans=5).nan_value_counts is None
+    assert entry("double", None, None, nulls=2, nans=3).nan_value_counts is None
+    assert entry("double", None, None, nulls=None, nans=5).nan_value_counts is None
+    assert entry("double", 1.0, 1.0, nulls=1, nans=3).nan_value_counts == {X: 3}
+    assert entry("double", 1.0, 1.0, nans=0).nan_value_counts == {X: 0}
+
+
 def test_zeros_have_the_sign_that_includes_the_other() -> None:
     low, high = bounds("double", entry("double", 0.0, -0.0))
     assert (math.copysign(1, low), math.copysign(1, high)) == (-1, 1)

@@ -167,8 +167,14 @@ def _column(stats: pa.StructArray, row_counts: pa.Array, kind: str) -> tuple[_Va
         values = stats.field(side)
         kept = pc.if_else(usable, values, pa.scalar(None, values.type))
         bounds.append(_encoded(kept, kind, up=side == "max"))
-    nan_counts = nans.to_pylist() if floating else [None] * len(stats)
+    # Readers skip files of nothing but NaN, though Spark takes NaN for the greatest number.
+    other_values = pc.less(pc.add(nans, pc.fill_null(nulls, 0)), counts)
+    nan_counts = _only(nans, other_values).to_pylist() if floating else [None] * len(stats)
     return counts.to_pylist(), nulls.to_pylist(), nan_counts, *bounds
+
+
+def _only(values: pa.Array, condition: pa.BooleanArray) -> pa.Array:
+    return pc.if_else(pc.fill_null(condition, False), values, pa.scalar(None, values.type))
 
 
 def _encoded(values: pa.Array, kind: str, *, up: bool) -> _Values:
