@@ -28,11 +28,11 @@ def schema_of(word: str, *partition_by: str) -> IcebergSchema:
     return IcebergSchema.of(json.dumps({"type": "struct", "fields": fields}), partition_by)
 
 
-def entry(word: str, low, high, nulls=0, nans=0, count=5, rows=5):
+def entry(word: str, low, high, nulls=0, nans=0, count=5, rows=5, exact=(True, True)):
     """The entry of a file with these statistics."""
     schema = schema_of(word)
     kind = stats_type(arrow_type(schema.leaves()[("x",)]))
-    row = dict(zip(kind.names, (low, high, True, True, nulls, nans, count), strict=True))
+    row = dict(zip(kind.names, (low, high, *exact, nulls, nans, count), strict=True))
     stats = column_stats_table(pa.array(["f"]), [("x",)], [pa.array([row], kind)])
     (found,) = data_file_entries("file:///t", DataFiles.of([DataFile("f", (), rows, 9, 9, "g")]), stats, schema)
     return found
@@ -92,9 +92,24 @@ def test_files_of_nothing_but_nan_do_not_count_them_since_readers_would_skip_the
     assert entry("double", 1.0, 1.0, nans=0).nan_value_counts == {X: 0}
 
 
-def test_zeros_have_the_sign_that_includes_the_other() -> None:
-    low, high = bounds("double", entry("double", 0.0, -0.0))
-    assert (math.copysign(1, low), math.copysign(1, high)) == (-1, 1)
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_bounds_of_zero_are_left_out_since_their_sign_is_unknown(zero) -> None:
+    low, high = entry("double", zero, 2.0), entry("double", -2.0, zero)
+    assert (low.lower_bounds, high.upper_bounds) == (None, None)
+    assert (set(low.upper_bounds), set(high.lower_bounds)) == ({X}, {X})
+    assert entry("decimal(9,2)", Decimal("0.00"), Decimal("0.00")).lower_bounds == {X: b"\0"}
+
+
+@pytest.mark.parametrize("word", ["long", "timestamp", "date"])
+def test_bounds_that_no_row_has_are_left_out_since_readers_answer_minimum_and_maximum_by_them(word) -> None:
+    found = entry(word, 1, 2, exact=(False, True))
+    assert (found.lower_bounds, set(found.upper_bounds)) == (None, {X})
+    assert entry(word, 1, 2, exact=(True, None)).upper_bounds is None
+
+
+@pytest.mark.parametrize(("word", "low", "high"), [("string", "a", "b"), ("binary", b"a", b"b")])
+def test_bounds_of_texts_may_be_cut(word, low, high) -> None:
+    assert bounds(word, entry(word, low, high, exact=(False, False))) == (low, high)
 
 
 def test_counts_are_as_known_and_all_nulls_have_no_bounds() -> None:

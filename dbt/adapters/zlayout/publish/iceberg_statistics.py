@@ -56,7 +56,7 @@ def data_file_entries(location: str, files: DataFiles, column_stats: pa.Table, s
         schema: The columns. The index also knows dropped columns, and those of logs.
 
     Returns:
-        One entry for each file. A bound that is not proven, or that readers disagree about, is left out.
+        One entry for each file. A bound that is not the value of a row, or that readers disagree about, is left out.
 
     Raises:
         UnsupportedError: The name of a partition folder is not a value of the column's type.
@@ -150,7 +150,8 @@ def _partition_column(values: pa.Array, row_counts: Sequence[int], kind: str) ->
     ]
     if floating:
         values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
-    return list(row_counts), nulls, nans, _encoded(values, kind, up=False), _encoded(values, kind, up=True)
+    bounds = _encoded(values, kind)
+    return list(row_counts), nulls, nans, bounds, bounds
 
 
 def _column(stats: pa.StructArray, row_counts: pa.Array, kind: str) -> tuple[_Values, ...]:
@@ -164,9 +165,11 @@ def _column(stats: pa.StructArray, row_counts: pa.Array, kind: str) -> tuple[_Va
     usable = pc.and_(same, all_finite(stats)) if floating else same
     bounds = []
     for side in ("min", "max"):
-        values = stats.field(side)
-        kept = pc.if_else(usable, values, pa.scalar(None, values.type))
-        bounds.append(_encoded(kept, kind, up=side == "max"))
+        values, proven = stats.field(side), usable
+        if kind not in ("string", "binary"):
+            # Readers answer MIN and MAX with bounds, but not with those of texts, which may be cut.
+            proven = pc.and_kleene(proven, stats.field(f"{side}_exact"))
+        bounds.append(_encoded(_only(values, proven), kind))
     # Readers skip files of nothing but NaN, though Spark takes NaN for the greatest number.
     other_values = pc.less(pc.add(nans, pc.fill_null(nulls, 0)), counts)
     nan_counts = _only(nans, other_values).to_pylist() if floating else [None] * len(stats)
@@ -177,7 +180,7 @@ def _only(values: pa.Array, condition: pa.BooleanArray) -> pa.Array:
     return pc.if_else(pc.fill_null(condition, False), values, pa.scalar(None, values.type))
 
 
-def _encoded(values: pa.Array, kind: str, *, up: bool) -> _Values:
+def _encoded(values: pa.Array, kind: str) -> _Values:
     """Returns bounds in Iceberg's binary form; none if they have another type than the column."""
     wanted = arrow_type(kind)
     if values.type != wanted:
@@ -186,19 +189,19 @@ def _encoded(values: pa.Array, kind: str, *, up: bool) -> _Values:
         if not integers and not (decimals and values.type.scale == wanted.scale):
             return [None] * len(values)
         values = values.cast(wanted)
-    encode = _encoder(kind, up)
+    if pa.types.is_floating(wanted):
+        # Footers have -0.0 for the minimum of 0.0 and 0.0 for the maximum of -0.0, and readers differ on their order.
+        values = _only(values, pc.not_equal(values, 0))
+    encode = _encoder(kind)
     return [None if value is None else encode(value) for value in _plain(values, kind)]
 
 
-def _encoder(kind: str, up: bool) -> Callable[[Any], bytes]:
+def _encoder(kind: str) -> Callable[[Any], bytes]:
     if kind.startswith("decimal"):
         fewest = WIDE_BYTES if arrow_type(kind).precision > DIGITS_OF_EIGHT_BYTES else 1
         return lambda value: _decimal_bytes(value, fewest)
     if kind in ("float", "double"):
-        pack = struct.Struct("<f" if kind == "float" else "<d").pack
-        # Some readers order -0.0 below 0.0, but a filter for either finds both.
-        zero = pack(0.0 if up else -0.0)
-        return lambda value: pack(value) if value else zero
+        return struct.Struct("<f" if kind == "float" else "<d").pack
     if kind == "string":
         return str.encode
     return bytes if kind == "binary" else struct.Struct(_FORMS[kind]).pack
