@@ -251,6 +251,27 @@ def test_what_delta_cannot_have_is_named(text: str, partition_by: tuple[str, ...
     assert told in problem
 
 
+@pytest.mark.parametrize("format_", ["delta", "iceberg"])
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ({"__COLLATIONS": {"f": "UTF8_LCASE"}}, "'c.f' has a collation"),
+        ({"EXISTS_DEFAULT": "'x'"}, "'c.f' has a default"),
+    ],
+)
+def test_collations_and_defaults_of_fields_are_named_too(format_: str, metadata: Any, told: str) -> None:
+    field = {"name": "f", "type": "string", "nullable": True, "metadata": metadata}
+    struct = {"type": "struct", "fields": [field]}
+    for kind in (
+        struct,
+        {"type": "array", "elementType": struct, "containsNull": True},
+        {"type": "map", "keyType": "long", "valueType": struct, "valueContainsNull": True},
+        {"type": "map", "keyType": struct, "valueType": "long", "valueContainsNull": True},
+    ):
+        (problem,) = problems_of([format_], schema(kind), ())
+        assert told in problem
+
+
 def test_a_time_without_zone_needs_a_feature_of_readers_and_nothing_else_does() -> None:
     plain = protocol(schema("timestamp"))
     assert plain == {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["zlayoutManaged"]}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from dbt.adapters.zlayout.config.table_config import PublishingConfig
 from dbt.adapters.zlayout.errors import ZlayoutError
@@ -84,19 +84,34 @@ def _unpublishable_columns(format_: str, schema_json: str, partition_by: Collect
         for name, word in leaf_types(schema, "")
         if word not in _PUBLISHABLE and not _WITH_NUMBERS.fullmatch(word)
     ]
-    for each in schema["fields"]:
-        metadata, name, kind = each.get("metadata") or {}, each["name"], each["type"]
+    for name, each in _fields(schema, ""):
+        metadata = each.get("metadata") or {}
         if _DEFAULT in metadata:
             problems.append(
                 f"publish: column '{name}' has a default, which {format_} readers would not see in old files"
             )
         if _COLLATIONS in metadata:
             problems.append(f"publish: column '{name}' has a collation, which {format_} readers do not know")
+    for each in schema["fields"]:
+        name, kind = each["name"], each["type"]
         if name in partition_by and isinstance(kind, str) and kind in _NO_FOLDERS[format_]:
             problems.append(
                 f"publish: partition column '{name}' has type {kind}: {_NO_FOLDERS[format_][kind]}; cast it"
             )
     return problems
+
+
+def _fields(kind: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yields the name and the field of each column and of each field of a struct, as Spark's JSON has them."""
+    if isinstance(kind, str):
+        return
+    for each in kind.get("fields", ()):
+        below = f"{name}.{each['name']}" if name else each["name"]
+        yield below, each
+        yield from _fields(each["type"], below)
+    for part in ("elementType", "keyType", "valueType"):
+        if part in kind:
+            yield from _fields(kind[part], name)
 
 
 def problems_of(formats: Collection[str], schema_json: str, partition_by: Collection[str]) -> list[str]:
