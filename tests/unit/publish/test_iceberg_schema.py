@@ -61,7 +61,7 @@ def test_pyiceberg_reads_a_nested_schema_and_its_name_mapping() -> None:
     assert {parsed.find_column_name(each) for each in schema.ids()} == {
         *("k", "s", "s.a", "l", "l.element", "m", "m.key", "m.value"),
     }  # fmt: skip
-    assert parse_mapping_from_json(schema.name_mapping()) == create_mapping_from_schema(parsed)
+    assert parse_mapping_from_json(json.dumps(schema.name_mapping())) == create_mapping_from_schema(parsed)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ What is written for a version is a function of it and of the metadata before.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import uuid
 from collections import Counter
@@ -18,11 +17,11 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyiceberg.manifest import ManifestFile
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, UnsupportedError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.publish.adopted_files import AdoptedFile, opened
 from dbt.adapters.zlayout.publish.iceberg_manifests import (
     AddedEntries,
     Address,
@@ -54,7 +53,14 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     schema_id_of,
     spec_id_of,
 )
-from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, field_id, ids_in, partition_types
+from dbt.adapters.zlayout.publish.iceberg_schema import (
+    IcebergSchema,
+    field_id,
+    ids_in,
+    mapping_of_file,
+    merged_mapping,
+    partition_types,
+)
 from dbt.adapters.zlayout.publish.iceberg_statistics import data_file_entries
 from dbt.adapters.zlayout.publish.publication import (
     INSTANT,
@@ -77,7 +83,6 @@ _MAPPING = "schema.name-mapping.default"
 _METADATA_KEPT = 10
 _THREADS = 8
 _HOUR_MS = 3_600_000
-_FOOTER_BYTES = 1 << 16
 # Lists are short. Threads of their own would cost more than they gain.
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
 _WRITE = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
@@ -95,6 +100,7 @@ class _Content:
         changes: Counts of the change, for its summary.
         written: New metadata files by path.
         replaced: Paths of metadata files that it does not need any more.
+        names: The name mapping of files of other software that it adds.
     """
 
     operation: str
@@ -103,6 +109,7 @@ class _Content:
     changes: Mapping[str, int]
     written: Mapping[str, bytes]
     replaced: tuple[str, ...]
+    names: Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -224,7 +231,8 @@ class Publisher:
         changes = _counts("added", table)
         old = sorted(each for each in listed if each.endswith((".avro", ".files")))
         operation = "overwrite" if seen else "append"
-        content = _Content(operation, manifests.listed, table, changes, manifests.written, tuple(old))
+        names = self._names_in(state, schema, files, first=seen is None)
+        content = _Content(operation, manifests.listed, table, changes, manifests.written, tuple(old), names)
         return self._metadata_of(number, state, schema, seen, content, listed, _log_records(state), anew=True)
 
     def _changed_version(
@@ -249,7 +257,8 @@ class Publisher:
         operation = _operation(len(added), removed.num_rows) if changes_rows(commit) else "replace"
         changes = {**_counts("added", sized), **_counts("deleted", removed)}
         replaced = (*manifests.moved, path, _files_path(current_snapshot(seen.metadata)))
-        return _Content(operation, manifests.listed, table, changes, manifests.written, replaced)
+        names = self._names_in(commit, schema, added, first=False)
+        return _Content(operation, manifests.listed, table, changes, manifests.written, replaced, names)
 
     def _manifests(
         self,
@@ -312,20 +321,29 @@ class Publisher:
         self, state: TableState, schema: IcebergSchema, files: DataFiles, seen: Shown | None, address: Address
     ) -> AddedEntries:
         """Returns the entries of files that a version adds."""
-        self._check_ids(files, schema)
         entries = data_file_entries(self._location, files, stored_statistics(self._store, state, files), schema)
         schema_json = schema.to_json(schema_id_of(seen.metadata if seen else None, schema))
         return new_files(
             entries, schema_json, schema.spec(spec_id_of(seen.metadata if seen else None, schema)), address
         )
 
-    def _check_ids(self, files: DataFiles, schema: IcebergSchema) -> None:
-        """Checks that files of other software have no field ids that mean other columns."""
-        columns = {path[:1] for path in schema.leaves()} | {(each["name"],) for each in schema.fields}
-        names = {path[0] for path in columns}
-        for path in files["path"].to_pylist():
-            if not is_own_name(path):
-                _check_file_ids(self._store, path, names)
+    def _names_in(
+        self, state: TableState, schema: IcebergSchema, files: DataFiles, *, first: bool
+    ) -> Sequence[Mapping[str, Any]]:
+        """Returns the name mapping of added files of other software, whose ids must not mean other columns.
+
+        ``first`` also reads the names in files that Spark's writer wrote for this table, of whatever columns it had.
+        """
+        paths = files["path"].to_pylist()
+        columns = {each["name"] for each in schema.fields}
+        names: Sequence[Mapping[str, Any]] = []
+        for each in opened(self._store, [path for path in paths if not is_own_name(path)]):
+            _check_file_ids(each, columns)
+            names = merged_mapping(names, mapping_of_file(each.columns))
+        if first and state.layout.get("writer") == "spark":
+            for each in opened(self._store, filter(is_own_name, paths)):
+                names = merged_mapping(names, mapping_of_file(each.columns))
+        return names
 
     def _metadata_of(
         self,
@@ -373,6 +391,9 @@ class Publisher:
         schemas = [
             each for each in schemas if any(each["schema-id"] == snapshot["schema-id"] for snapshot in snapshots)
         ]
+        # Readers refuse a file without ids if it has a column that is not mapped, such as one that was dropped.
+        earlier = json.loads(before.get("properties", {}).get(_MAPPING, "[]"))
+        names = merged_mapping(merged_mapping(schema.name_mapping(), earlier), content.names if content else ())
         current = snapshots[-1]
         metadata: dict[str, Any] = {
             "format-version": 2,
@@ -395,7 +416,7 @@ class Publisher:
                 NUMBER: str(number),
                 **({LOG_RECORDS: str(log_records)} if log_records else {}),
                 "gc.enabled": "false",
-                _MAPPING: schema.name_mapping(),
+                _MAPPING: json.dumps(names, ensure_ascii=False, separators=(",", ":")),
             },
             "current-snapshot-id": current["snapshot-id"],
             "refs": {"main": {"snapshot-id": current["snapshot-id"], "type": "branch"}},
@@ -511,12 +532,8 @@ def _operation(added: int, removed: int) -> str:
     return "overwrite" if added else "delete"
 
 
-def _check_file_ids(store: Store, path: str, columns: Collection[str]) -> None:
-    try:
-        footer = _footer(store, path)
-        ids = ids_in(footer.schema.to_arrow_schema())
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise UnsupportedError(f"the footer of {path} cannot be read ({error}); rewrite this file") from error
+def _check_file_ids(file: AdoptedFile, columns: Collection[str]) -> None:
+    ids = ids_in(file.columns)
     if not any(each is not None for each in ids.values()):
         alike, known = {each.lower() for each in columns}, frozenset(columns)
         names = (each[0] for each in ids if len(each) == 1)
@@ -528,12 +545,6 @@ def _check_file_ids(store: Store, path: str, columns: Collection[str]) -> None:
         problem = "has field ids of other software, by which Iceberg's readers would take columns for others"
     else:
         return
-    raise UnsupportedError(f"{path} {problem}; rewrite it (cluster with rewrite_all), or take 'iceberg' out of publish")
-
-
-def _footer(store: Store, path: str) -> pq.FileMetaData:
-    tail = store.read_tail(path, _FOOTER_BYTES)
-    length = int.from_bytes(tail[-8:-4], "little") + 8
-    if length > len(tail):
-        tail = store.read_tail(path, length)
-    return pq.read_metadata(io.BytesIO(b"PAR1" + tail))
+    raise UnsupportedError(
+        f"{file.path} {problem}; rewrite it (cluster with rewrite_all), or take 'iceberg' out of publish"
+    )

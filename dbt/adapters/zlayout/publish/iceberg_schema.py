@@ -67,17 +67,19 @@ def ids_in(schema: pa.Schema) -> dict[ColumnPath, int | None]:
 def _collect(column: pa.Field, path: ColumnPath, found: dict[ColumnPath, int | None]) -> None:
     text = (column.metadata or {}).get(_KEY)
     found[path] = None if text is None else int(text)
+    for part, below in _parts_of_column(column, path):
+        _collect(part, below, found)
+
+
+def _parts_of_column(column: pa.Field, path: ColumnPath) -> list[tuple[pa.Field, ColumnPath]]:
     kind = column.type
     if pa.types.is_struct(kind):
-        parts = [(each, (*path, each.name)) for each in kind]
-    elif pa.types.is_map(kind):
-        parts = [(kind.key_field, (*path, *KEY)), (kind.item_field, (*path, *VALUE))]
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        parts = [(kind.value_field, (*path, *ELEMENT))]
-    else:
-        parts = []
-    for part, below in parts:
-        _collect(part, below, found)
+        return [(each, (*path, each.name)) for each in kind]
+    if pa.types.is_map(kind):
+        return [(kind.key_field, (*path, *KEY)), (kind.item_field, (*path, *VALUE))]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return [(kind.value_field, (*path, *ELEMENT))]
+    return []
 
 
 _WORDS = {
@@ -144,11 +146,9 @@ class IcebergSchema:
         """Returns the highest id of a partition field."""
         return _FIRST_PARTITION_FIELD - 1 + len(self.partition_by)
 
-    def name_mapping(self) -> str:
+    def name_mapping(self) -> list[dict[str, Any]]:
         """Returns the mapping by which readers find the columns of files without ids."""
-        return json.dumps(
-            [_mapped((each["name"],), each["type"]) for each in self.fields], ensure_ascii=False, separators=(",", ":")
-        )
+        return [_mapped((each["name"],), each["type"]) for each in self.fields]
 
 
 def may_follow(old: Mapping[int, Any], new: Mapping[int, Any]) -> bool:
@@ -257,6 +257,27 @@ def _with_parts(path: ColumnPath, kind: Any) -> Iterator[tuple[ColumnPath, Any]]
 def _mapped(path: ColumnPath, kind: Any) -> dict[str, Any]:
     below = [_mapped(part, type_) for part, type_ in _parts(kind, path)]
     return {"field-id": field_id(path), "names": [path[-1]], **({"fields": below} if below else {})}
+
+
+def mapping_of_file(columns: pa.Schema) -> list[dict[str, Any]]:
+    """Returns the mapping of the names in a file, as `IcebergSchema.name_mapping`."""
+    return [_mapped_column(each, (each.name,)) for each in columns]
+
+
+def _mapped_column(column: pa.Field, path: ColumnPath) -> dict[str, Any]:
+    below = [_mapped_column(part, part_path) for part, part_path in _parts_of_column(column, path)]
+    return {"field-id": field_id(path), "names": [path[-1]], **({"fields": below} if below else {})}
+
+
+def merged_mapping(first: Sequence[Mapping[str, Any]], more: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Returns the names of two mappings. The first one wins where a name has two ids."""
+    found: dict[str, Mapping[str, Any]] = {each["names"][0]: each for each in first}
+    for each in more:
+        (name,) = each["names"]
+        old = found.setdefault(name, each)
+        if old is not each and old["field-id"] == each["field-id"] and "fields" in each:
+            found[name] = {**old, "fields": merged_mapping(old.get("fields", []), each["fields"])}
+    return list(found.values())
 
 
 def partition_types(schema: IcebergSchema) -> dict[str, str]:
