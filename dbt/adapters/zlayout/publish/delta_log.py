@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
+from dbt.adapters.zlayout.publish.adopted_files import check_readable, opened
 from dbt.adapters.zlayout.publish.delta_statistics import statistics_texts
 from dbt.adapters.zlayout.publish.publication import (
     INSTANT,
@@ -38,7 +39,7 @@ from dbt.adapters.zlayout.store.uri import escaped
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.naming import is_base_path
+from dbt.adapters.zlayout.timeline.files.naming import is_base_path, is_own_name
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
@@ -168,7 +169,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
     exists.
 
     Raises:
-        UnsupportedError: Other software has written the Delta log.
+        UnsupportedError: Other software has written the Delta log, or a file holds what readers would misread.
         CorruptError: The Delta log is damaged.
         StoreError: The store failed.
     """
@@ -294,6 +295,8 @@ def _adds(store: Store, state: TableState, files: DataFiles, data_change: bool) 
     if not len(files):
         return []
     paths = contiguous(files["path"])
+    for each in opened(store, [path for path in paths.to_pylist() if not is_own_name(path)]):
+        check_readable(each, state, "delta")
     column_stats = stored_statistics(store, state, files)
     columns = [files.partition_values(name).to_pylist() for name in files.partition_by]
     names = {each["name"] for each in json.loads(state.schema_json)["fields"]}

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.manifest import ManifestFile
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, UnsupportedError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.adopted_files import AdoptedFile, opened
+from dbt.adapters.zlayout.publish.adopted_files import AdoptedFile, check_readable, opened, refused
 from dbt.adapters.zlayout.publish.iceberg_manifests import (
     AddedEntries,
     Address,
@@ -339,6 +339,7 @@ class Publisher:
         names: Sequence[Mapping[str, Any]] = []
         for each in opened(self._store, [path for path in paths if not is_own_name(path)]):
             _check_file_ids(each, columns)
+            check_readable(each, state, "iceberg")
             names = merged_mapping(names, mapping_of_file(each.columns))
         if first and state.layout.get("writer") == "spark":
             for each in opened(self._store, filter(is_own_name, paths)):
@@ -534,17 +535,7 @@ def _operation(added: int, removed: int) -> str:
 
 def _check_file_ids(file: AdoptedFile, columns: Collection[str]) -> None:
     ids = ids_in(file.columns)
-    if not any(each is not None for each in ids.values()):
-        alike, known = {each.lower() for each in columns}, frozenset(columns)
-        names = (each[0] for each in ids if len(each) == 1)
-        other = next((each for each in names if each not in known and each.lower() in alike), None)
-        if other is None:
-            return
-        problem = f"spells column '{other}' in another case than the table, and Iceberg's readers would not find it"
-    elif any(each != field_id(known) for known, each in ids.items() if known[0] in columns):
+    known = any(each is not None for each in ids.values())
+    if known and any(each != field_id(path) for path, each in ids.items() if path[0] in columns):
         problem = "has field ids of other software, by which Iceberg's readers would take columns for others"
-    else:
-        return
-    raise UnsupportedError(
-        f"{file.path} {problem}; rewrite it (cluster with rewrite_all), or take 'iceberg' out of publish"
-    )
+        raise refused(file, problem, "iceberg")

@@ -70,8 +70,7 @@ def writer_rules(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterRu
     """Returns the rules for a file with this ``created_by`` and key-value metadata in its footer."""
     match = _WRITER.search(created_by)
     writer, version = (match[1], tuple(int(part or 0) for part in match.groups()[1:])) if match else ("", (0, 0, 0))
-    spark_match = re.match(rb"(\d+)\.(\d+)", key_values.get(_SPARK_VERSION, b""))
-    spark_version = (int(spark_match[1]), int(spark_match[2])) if spark_match else (0, 0)
+    spark_version = _spark_version(key_values)
     spark3 = spark_version >= (3, 0)
     todays_calendar = not any(key in key_values for key in _LEGACY_CALENDAR)
     recent_java = writer == "parquet-mr" and version >= (1, 10)
@@ -84,6 +83,16 @@ def writer_rules(created_by: str, key_values: Mapping[bytes, bytes]) -> WriterRu
         # These releases compare with Double.compare, so NaN becomes the maximum, and the bounds are then dropped.
         nan_drops_bounds=writer == "parquet-mr" and _FIRST_WITH_NAN <= version <= _LAST_WITH_NAN,
     )
+
+
+def is_of_old_calendar(key_values: Mapping[bytes, bytes]) -> bool:
+    """Returns whether a file says that Spark wrote its dates and times before 1900 in the calendar of that time."""
+    return (0, 0) < _spark_version(key_values) < (3, 0) or any(key in key_values for key in _LEGACY_CALENDAR)
+
+
+def _spark_version(key_values: Mapping[bytes, bytes]) -> tuple[int, int]:
+    match = re.match(rb"(\d+)\.(\d+)", key_values.get(_SPARK_VERSION, b""))
+    return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def bounds_decoder(leaf: pq.ColumnSchema, column_type: pa.DataType, rules: WriterRules) -> Decoder | None:
