@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.adopted_files import check_readable, opened
+from dbt.adapters.zlayout.publish.delta_partitions import partition_texts
 from dbt.adapters.zlayout.publish.delta_statistics import statistics_texts
 from dbt.adapters.zlayout.publish.publication import (
     INSTANT,
@@ -298,8 +299,8 @@ def _adds(store: Store, state: TableState, files: DataFiles, data_change: bool) 
     for each in opened(store, [path for path in paths.to_pylist() if not is_own_name(path)]):
         check_readable(each, state, "delta")
     column_stats = stored_statistics(store, state, files)
-    columns = [files.partition_values(name).to_pylist() for name in files.partition_by]
-    names = {each["name"] for each in json.loads(state.schema_json)["fields"]}
+    kinds = {each["name"]: each["type"] for each in json.loads(state.schema_json)["fields"]}
+    columns = [partition_texts(files.partition_values(name), name, kinds[name]) for name in files.partition_by]
     return [
         {
             "path": escaped(path),
@@ -313,7 +314,7 @@ def _adds(store: Store, state: TableState, files: DataFiles, data_change: bool) 
             paths.to_pylist(),
             files["size_bytes"].to_pylist(),
             files["modified_ms"].to_pylist(),
-            statistics_texts(paths, contiguous(files["row_count"]), column_stats, names),
+            statistics_texts(paths, contiguous(files["row_count"]), column_stats, kinds),
             *columns,
             strict=True,
         )

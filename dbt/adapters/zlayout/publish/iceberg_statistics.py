@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 
-from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.iceberg_manifests import DIGITS_OF_EIGHT_BYTES, WIDE_BYTES
 from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, field_id, partition_types
-from dbt.adapters.zlayout.publish.publication import all_finite
+from dbt.adapters.zlayout.publish.publication import all_finite, misspelled_folder
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # The entries of a file's maps, in the order of `DataFile`.
@@ -122,10 +121,7 @@ def _partition_values(files: DataFiles, name: str, kind: str) -> pa.Array:
     typed = typed_partition_values(files.partition_values(name), arrow_type(kind))
     if not pc.all(typed.known, min_count=0).as_py():
         text = files.partition_values(name).filter(pc.invert(typed.known))[0].as_py()
-        raise UnsupportedError(
-            f"the partition folder '{name}={text}' is not spelled as a value of type {kind}, so Iceberg's readers "
-            "cannot be told its value; rewrite this partition, or take 'iceberg' out of publish"
-        )
+        raise misspelled_folder(name, text, kind, "iceberg")
     return typed.values
 
 

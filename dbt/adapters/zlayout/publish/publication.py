@@ -46,6 +46,14 @@ def foreign(path: str, writer: str, format_name: str) -> UnsupportedError:
     )
 
 
+def misspelled_folder(name: str, text: str, kind: str, format_name: str) -> UnsupportedError:
+    """Returns the error for a partition folder whose text is not a value of the column."""
+    return UnsupportedError(
+        f"the partition folder '{name}={text}' is not spelled as a value of type {kind}, so readers of {format_name} "
+        f"cannot be told its value; rewrite this partition, or take '{format_name}' out of publish"
+    )
+
+
 def read_if_there(store: Store, path: str) -> bytes:
     """Returns the content of a file, empty if there is none. Another process may be withdrawing the format."""
     try:
