@@ -116,6 +116,21 @@ def test_each_file_is_listed_once_as_what_it_was_added_as(tmp_path, small, seed)
     assert most > 3
 
 
+def test_names_of_partition_columns_are_names_in_avro_whatever_their_letters(tmp_path) -> None:
+    table = IcebergFolder(LocalStore(tmp_path / "t"))
+    columns = COLUMNS.replace('"p"', '"größe-日"')
+    file = DataFile("größe-日=7/0000000000000009_20260101000000000.parquet", (("größe-日", "7"),), 1, 10, 1000, "g")
+    with Transaction.begin(table.timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
+        change = Change(DataFiles.of([file], ("größe-日",)), schema_json=columns, partition_by=("größe-日",))
+        transaction.commit(change)
+    table.publish()
+    [manifest] = table.opened().current_snapshot().manifests(IO)
+    content = IO.new_input(manifest.manifest_path).open().read()
+    assert b'"name": "gr_xF6_xDFe_x2D_x65E5"' in content
+    [entry] = manifest.fetch_manifest_entry(IO)
+    assert entry.data_file.partition[0] == 7
+
+
 def test_manifests_are_a_function_of_the_versions(tmp_path, small) -> None:
     table = Partitioned(LocalStore(tmp_path / "t"), random.Random(3))
     table.publish()

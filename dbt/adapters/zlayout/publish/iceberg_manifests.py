@@ -26,20 +26,23 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
+    ManifestWriterV2,
     PartitionFieldSummary,
     construct_partition_summaries,
-    write_manifest,
+    data_file_with_partition,
+    manifest_entry_schema_with_data_file,
     write_manifest_list,
 )
 from pyiceberg.manifest import read_manifest_list as parse_manifest_list
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.types import DecimalType, NestedField
+from pyiceberg.types import DecimalType, NestedField, StructType
 
 from dbt.adapters.zlayout.errors import CorruptError
 
 if TYPE_CHECKING:
     from pyiceberg.io import InputFile, OutputFile
+    from pyiceberg.typedef import TableVersion
     from pyiceberg.types import PrimitiveType
 
 
@@ -106,6 +109,26 @@ class _Buffer(io.BytesIO):
 
     def __len__(self) -> int:
         return self.getbuffer().nbytes
+
+
+class _Writer(ManifestWriterV2):
+    """A writer of manifests that all Avro libraries read.
+
+    pyiceberg takes all letters for those that a name of Avro may have.
+    """
+
+    def _with_partition(self, format_version: TableVersion) -> Schema:
+        fields = [
+            NestedField(each.field_id, _ascii(each.name), each.field_type, required=each.required)
+            for each in self._spec.partition_type(self._schema).fields
+        ]
+        data_file = data_file_with_partition(StructType(*fields), format_version)
+        return manifest_entry_schema_with_data_file(format_version, data_file)
+
+
+def _ascii(name: str) -> str:
+    """Escapes letters as pyiceberg escapes other characters."""
+    return "".join(each if each.isascii() else f"_x{ord(each):X}" for each in name)
 
 
 @dataclass(frozen=True)
@@ -199,7 +222,7 @@ def new_files(
         return AddedEntries((), (), b"", specification, columns, address.sequence_number)
     buffer = _Buffer("new")
     # Entries are compressed below.
-    writer = write_manifest(2, specification, columns, cast("OutputFile", buffer), address.snapshot_id, "null")
+    writer = _Writer(specification, columns, cast("OutputFile", buffer), address.snapshot_id, "null")
     with writer:
         for each in files:
             writer.add_entry(
