@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from published_folder import SCHEMA, TABLE, DeltaFolder, DyingStore, Killed
 
+from dbt.adapters.zlayout.config.table_config import PublishingConfig
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.publish import delta_log
 from dbt.adapters.zlayout.publish.delta_log import FOLDER, commit_path, delta_schema, protocol, withdraw
-from dbt.adapters.zlayout.publish.formats import problems_of
+from dbt.adapters.zlayout.publish.formats import problems_of, what_lags
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -157,6 +159,38 @@ def test_a_withdrawal_that_dies_leaves_no_readable_table_and_is_completed(tmp_pa
         table.publish()
         assert table.live() == table.files()
     assert not table.store.list(FOLDER)
+
+
+def test_a_withdrawal_that_dies_is_known_and_a_publisher_begins_again(tmp_path) -> None:
+    for lives in range(1, 20):
+        table = DeltaFolder(LocalStore(tmp_path / f"{lives}"))
+        for _ in range(12):
+            table.append()
+            table.publish()
+        with suppress(Killed):
+            withdraw(DyingStore(tmp_path / f"{lives}", lives, after=False), TABLE)
+        # First the hint goes and what is before the checkpoint. Until then readers see the newest version.
+        gone = not table.store.exists(f"{FOLDER}/{10:020d}.checkpoint.parquet")
+        assert (table.shown() is None) == gone == (lives > 11)
+        newest = table.timeline.snapshot().version
+        assert bool(list(what_lags(table.store, TABLE, PublishingConfig(("delta",)), newest))) == gone
+        table.publish()
+        assert table.shown().version == newest
+        assert table.live() == table.files()
+        assert table.store.exists(commit_path(0)) == (gone or lives == 1)
+
+
+def test_a_log_that_other_publishers_shorten_meanwhile_is_complete(table, monkeypatch) -> None:
+    for _ in range(12):
+        table.append()
+        table.publish()
+    listed = table.store.list(FOLDER)
+    table.store.delete([commit_path(number) for number in range(10)])
+    before, torn = table.shown(), [each for each in listed if "0003.json" not in each.path]
+    torn = [each for each in torn if "checkpoint" not in each.path]
+    lists, list_files = iter([torn]), table.store.list
+    monkeypatch.setattr(table.store, "list", lambda *given, **how: next(lists, None) or list_files(*given, **how))
+    assert table.shown() == before
 
 
 @pytest.mark.parametrize(

@@ -140,14 +140,26 @@ def commit_path(number: int) -> str:
 
 
 def shown(store: Store, table_id: str) -> Shown | None:
-    """Returns what readers of Delta see; None if there is no Delta log.
+    """Returns what readers of Delta see; None if there is no Delta log, or only what a withdrawal that died has left.
 
     Raises:
         UnsupportedError: Other software has written the Delta log, or another table of this package.
         CorruptError: The newest commit cannot be read.
     """
-    numbers = _numbers(store.list(FOLDER), _COMMIT)
-    return None if not numbers else _read_shown(store, max(numbers), table_id)
+    files = store.list(FOLDER)
+    numbers = _numbers(files, _COMMIT)
+    if not numbers:
+        return None
+    found = _read_shown(store, max(numbers), table_id)
+    # Another publisher may delete old commits while files are listed.
+    return found if _is_complete(files) or _is_complete(store.list(FOLDER)) else None
+
+
+def _is_complete(files: Sequence[StoredFile]) -> bool:
+    """Returns whether readers find every commit, from the first one or from the newest checkpoint on."""
+    commits = set(_numbers(files, _COMMIT))
+    begin = max(_numbers(files, _CHECKPOINT), default=-1)
+    return commits.issuperset(range(begin + 1, max(commits, default=-1) + 1))
 
 
 def shown_since(store: Store, table_id: str, since_ms: float) -> Shown | None:
@@ -176,6 +188,8 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
     """
     # In this order: a version is published after its commit, so the newest version is never older than the one seen.
     seen, newest = shown(store, table_id), timeline.snapshot()
+    if seen is None and not _is_complete(store.list(FOLDER)):
+        withdraw(store, table_id)
     written = None
     while seen is None or (seen.version, seen.instant) != (newest.version, newest.instant):
         following, content = _next(store, timeline, table_id, seen, newest)
