@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from contextlib import suppress
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from published_folder import SCHEMA, TABLE, DeltaFolder, DyingStore, Killed
 
@@ -223,6 +225,61 @@ def test_a_damaged_checkpoint_is_named(table) -> None:
     table.store.put(f"{FOLDER}/{0:020d}.checkpoint.parquet", b"PAR1")
     with pytest.raises(CorruptError, match="is not a Delta checkpoint"):
         delta_log._replayed(table.store, 0)
+
+
+def test_a_checkpoint_that_was_cut_is_told_and_the_next_publisher_replaces_it(table) -> None:
+    for _ in range(12):
+        table.append()
+        table.publish()
+    newest, path = table.timeline.snapshot().version, f"{FOLDER}/{10:020d}.checkpoint.parquet"
+    delta, whole = PublishingConfig(("delta",)), table.store.read(path)
+    assert list(what_lags(table.store, TABLE, delta, newest)) == []
+    for commits in (0, 1):
+        table.store.put(path, whole[: len(whole) // 2])
+        (told,) = what_lags(table.store, TABLE, delta, newest)
+        assert "has a checkpoint of another size than was written; publish again" in told
+        for _ in range(commits):
+            table.append()
+        table.publish()
+        newest += commits
+        assert list(what_lags(table.store, TABLE, delta, newest)) == []
+        number = json.loads(table.store.read(f"{FOLDER}/_last_checkpoint"))["version"]
+        assert number == table.shown().number == newest - 1
+        assert table.live() == table.files()
+        path = f"{FOLDER}/{number:020d}.checkpoint.parquet"
+        whole = table.store.read(path)
+
+
+def test_a_checkpoint_written_anew_is_that_of_the_log(tmp_path) -> None:
+    def rows(table: DeltaFolder, number: int) -> list[dict[str, Any]]:
+        content = table.store.read(f"{FOLDER}/{number:020d}.checkpoint.parquet")
+        return pq.read_table(io.BytesIO(content)).to_pylist()
+
+    table = DeltaFolder(LocalStore(tmp_path / "t"))
+    for _ in range(19):
+        table.append()
+        table.publish()
+    table.store.put(f"{FOLDER}/{10:020d}.checkpoint.parquet", b"PAR1")
+    table.append()
+    table.store.put(f"{FOLDER}/_last_checkpoint", b"")
+    table.publish()
+    found = rows(table, 19)
+    assert {each["add"]["path"] for each in found if each["add"]} == table.files()
+    (protocol_,) = (each["protocol"] for each in found if each["protocol"])
+    (metadata,) = (each["metaData"] for each in found if each["metaData"])
+    (transaction,) = (each["txn"] for each in found if each["txn"])
+    assert protocol_["writerFeatures"] == ["zlayoutManaged"]
+    assert metadata["schemaString"] == delta_schema(SCHEMA)
+    assert transaction["version"] == 20
+
+
+def test_a_newest_commit_that_was_cut_is_named(table) -> None:
+    table.publish()
+    table.store.put(commit_path(0), table.store.read(commit_path(0))[:-20])
+    with pytest.raises(CorruptError, match="ends within a line; switch publishing to Delta off and on again"):
+        table.publish()
+    (told,) = what_lags(table.store, TABLE, PublishingConfig(("delta",)), 0)
+    assert "ends within a line" in told
 
 
 def schema(kind: Any, **metadata: Any) -> str:

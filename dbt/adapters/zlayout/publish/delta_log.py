@@ -139,14 +139,24 @@ def commit_path(number: int) -> str:
     return f"{FOLDER}/{number:020d}.json"
 
 
+def _checkpoint_path(number: int) -> str:
+    return f"{FOLDER}/{number:020d}.checkpoint.parquet"
+
+
 def shown(store: Store, table_id: str) -> Shown | None:
     """Returns what readers of Delta see; None if there is no Delta log, or only what a withdrawal that died has left.
 
     Raises:
         UnsupportedError: Other software has written the Delta log, or another table of this package.
-        CorruptError: The newest commit cannot be read.
+        CorruptError: The newest commit or checkpoint is damaged.
     """
     files = store.list(FOLDER)
+    if _has_cut_checkpoint(store, files):
+        raise CorruptError(f"{FOLDER} has a checkpoint of another size than was written; publish again to replace it")
+    return _shown_in(store, files, table_id)
+
+
+def _shown_in(store: Store, files: Sequence[StoredFile], table_id: str) -> Shown | None:
     numbers = _numbers(files, _COMMIT)
     if not numbers:
         return None
@@ -187,8 +197,9 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
         StoreError: The store failed.
     """
     # In this order: a version is published after its commit, so the newest version is never older than the one seen.
-    seen, newest = shown(store, table_id), timeline.snapshot()
-    if seen is None and not _is_complete(store.list(FOLDER)):
+    files = store.list(FOLDER)
+    seen, newest = _shown_in(store, files, table_id), timeline.snapshot()
+    if seen is None and not _is_complete(files):
         withdraw(store, table_id)
     written = None
     while seen is None or (seen.version, seen.instant) != (newest.version, newest.instant):
@@ -197,11 +208,11 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
             store.create(commit_path(following.number), content)
             seen = written = following
         except AlreadyExistsError:  # another publisher was faster
-            before, seen, newest = seen, shown(store, table_id), timeline.snapshot()
+            before, seen, newest = seen, _shown_in(store, store.list(FOLDER), table_id), timeline.snapshot()
             if seen == before:
                 raise
-    if written is not None:
-        _checkpoint_if_due(store, written, table_id, len(newest.files), retain_hours)
+    if written is not None or _has_cut_checkpoint(store, files):
+        _checkpoint_if_due(store, seen, table_id, newest, retain_hours)
 
 
 def withdraw(store: Store, table_id: str) -> None:
@@ -279,7 +290,7 @@ def _commit(
     ]
     if schema != _schema_digest(state):
         lines += [{"protocol": protocol(state.schema_json)}, {"metaData": _metadata(state, table_id)}]
-    lines.append({"txn": {"appId": f"zlayout-{table_id}", "version": state.version, "lastUpdated": state.committed_ms}})
+    lines.append({"txn": _transaction(state, table_id)})
     lines += [
         {"remove": {"path": path, "deletionTimestamp": state.committed_ms, "dataChange": data_change}}
         for path in removed
@@ -288,6 +299,10 @@ def _commit(
     lines += [{"add": each} for each in adds]
     text = "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines)
     return Shown(number, state.version, state.instant, _schema_digest(state)), text.encode()
+
+
+def _transaction(state: TableState, table_id: str) -> dict[str, Any]:
+    return {"appId": f"zlayout-{table_id}", "version": state.version, "lastUpdated": state.committed_ms}
 
 
 def _metadata(state: TableState, table_id: str) -> dict[str, Any]:
@@ -344,6 +359,8 @@ def _read_shown(store: Store, number: int, table_id: str) -> Shown:
     path = commit_path(number)
     content = store.read(path)
     check_written_by(table_id, path, content, "delta")
+    if not content.endswith(b"\n"):
+        raise CorruptError(f"{path} ends within a line; {_REDO}")
     try:
         info = json.loads(content.partition(b"\n")[0])["commitInfo"]
         return Shown(number, int(info[VERSION]), str(info[INSTANT]), str(info[_SCHEMA]))
@@ -351,24 +368,33 @@ def _read_shown(store: Store, number: int, table_id: str) -> Shown:
         raise CorruptError(f"{path} is not a Delta commit of this package ({error}); {_REDO}") from error
 
 
-def _checkpoint_if_due(store: Store, written: Shown, table_id: str, live_files: int, retain_hours: float) -> None:
-    """Writes a checkpoint after some commits, and whenever the columns have changed.
+def _checkpoint_if_due(store: Store, written: Shown, table_id: str, state: Snapshot, retain_hours: float) -> None:
+    """Writes a checkpoint after some commits, whenever the columns have changed, and in place of a damaged one.
 
     DuckDB reads values of all files since the last checkpoint in the newest types, even of files that are removed.
     """
     files, number = store.list(FOLDER), written.number
     newest, schema = _newest_checkpoint(store, files, table_id)
-    commits = min(_MOST_COMMITS, max(_CHECKPOINT_EVERY, live_files // _FILES_PER_COMMIT))
-    if number - newest < commits and schema == written.schema:
+    commits = min(_MOST_COMMITS, max(_CHECKPOINT_EVERY, len(state.files) // _FILES_PER_COMMIT))
+    if number - newest < commits and schema == written.schema and not _has_cut_checkpoint(store, files):
         return
-    live, others = _replayed(store, number)
+    try:
+        live, others = _replayed(store, number)
+    except CorruptError:
+        live, others = _of_state(store, state, table_id)
     parts = [_rows(name, pa.array([each], _CHECKPOINT_SCHEMA.field(name).type)) for name, each in others.items()]
     parts.append(_rows("add", live.to_struct_array().combine_chunks()))
     table = pa.concat_tables(parts)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", use_dictionary=False)
-    store.put(f"{FOLDER}/{number:020d}.checkpoint.parquet", bytes(sink.getvalue()))
-    hint = {"version": number, "size": table.num_rows, "tags": {_SCHEMA: written.schema}}
+    content = bytes(sink.getvalue())
+    store.put(_checkpoint_path(number), content)
+    hint = {
+        "version": number,
+        "size": table.num_rows,
+        "sizeInBytes": len(content),
+        "tags": {_SCHEMA: written.schema},
+    }
     store.put(_HINT, json.dumps(hint).encode())
     # The commits and checkpoints below it are needed only for old versions, whose files are cleaned after these hours.
     now_ms = store.stat(_HINT).modified_ms
@@ -393,6 +419,34 @@ def _newest_checkpoint(store: Store, files: Sequence[StoredFile], table_id: str)
         return number, None
 
 
+def _has_cut_checkpoint(store: Store, files: Sequence[StoredFile]) -> bool:
+    """Returns whether the newest checkpoint has another size than its publisher gave it."""
+    number = max(_numbers(files, _CHECKPOINT), default=None)
+    if number is None:
+        return False
+    try:
+        hint = json.loads(store.read(_HINT))
+        size, version = hint["sizeInBytes"], hint["version"]
+    except (StoreError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+    sizes = {each.path: each.size_bytes for each in files}
+    return bool(version == number and sizes[_checkpoint_path(number)] != size)
+
+
+def _of_state(store: Store, state: Snapshot, table_id: str) -> tuple[pa.Table, dict[str, Any]]:
+    """Returns what `_replayed` would return if the log were whole, from the version that it shows."""
+    adds = [
+        {**each, "partitionValues": list(each["partitionValues"].items())}
+        for each in _adds(store, state, base_files(state.files), data_change=False)
+    ]
+    others = {
+        "txn": _transaction(state, table_id),
+        "metaData": _metadata(state, table_id),
+        "protocol": protocol(state.schema_json),
+    }
+    return pa.Table.from_pylist(adds, pa.schema(list(_ADD))), others
+
+
 def _rows(name: str, values: pa.Array) -> pa.Table:
     columns = [
         values.cast(each.type) if each.name == name else pa.nulls(len(values), each.type) for each in _CHECKPOINT_SCHEMA
@@ -410,7 +464,7 @@ def _replayed(store: Store, number: int) -> tuple[pa.Table, dict[str, Any]]:
     others: dict[str, Any] = {}
     old = pa.table({each.name: pa.array([], each.type) for each in _ADD})
     if start is not None:
-        path = f"{FOLDER}/{start:020d}.checkpoint.parquet"
+        path = _checkpoint_path(start)
         try:
             stored = BoundedParquet(store.read(path)).read().cast(_CHECKPOINT_SCHEMA)
         except (CorruptError, pa.ArrowException, ValueError) as error:
