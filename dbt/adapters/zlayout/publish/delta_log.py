@@ -376,7 +376,7 @@ def _checkpoint_if_due(store: Store, written: Shown, table_id: str, state: Snaps
     files, number = store.list(FOLDER), written.number
     newest, schema = _newest_checkpoint(store, files, table_id)
     commits = min(_MOST_COMMITS, max(_CHECKPOINT_EVERY, len(state.files) // _FILES_PER_COMMIT))
-    if number - newest < commits and schema == written.schema and not _has_cut_checkpoint(store, files):
+    if number - newest < commits and schema == written.schema:
         return
     try:
         live, others = _replayed(store, number)
@@ -408,29 +408,36 @@ def _checkpoint_if_due(store: Store, written: Shown, table_id: str, state: Snaps
 
 
 def _newest_checkpoint(store: Store, files: Sequence[StoredFile], table_id: str) -> tuple[int, str | None]:
-    """Returns the Delta version at which readers begin, and the digest of its columns; None if it is unknown."""
+    """Returns the Delta version at which readers begin, and the digest of its columns; None if it must be replaced."""
     number = max(_numbers(files, _CHECKPOINT), default=None)
     if number is None:
         return 0, _read_shown(store, 0, table_id).schema
+    hint = _hint_of(store, number)
     try:
-        hint = json.loads(store.read(_HINT))
-        return number, hint["tags"][_SCHEMA] if hint["version"] == number else None
-    except (StoreError, ValueError, KeyError, TypeError, RecursionError):
+        return number, None if hint is None or _is_cut(hint, files) else hint["tags"][_SCHEMA]
+    except (KeyError, TypeError):
         return number, None
 
 
 def _has_cut_checkpoint(store: Store, files: Sequence[StoredFile]) -> bool:
-    """Returns whether the newest checkpoint has another size than its publisher gave it."""
     number = max(_numbers(files, _CHECKPOINT), default=None)
-    if number is None:
-        return False
+    hint = None if number is None else _hint_of(store, number)
+    return hint is not None and _is_cut(hint, files)
+
+
+def _hint_of(store: Store, number: int) -> Mapping[str, Any] | None:
+    """Returns what the hint says of a checkpoint; None if it is of another one or cannot be read."""
     try:
         hint = json.loads(store.read(_HINT))
-        size, version = hint["sizeInBytes"], hint["version"]
+        return hint if hint["version"] == number else None
     except (StoreError, ValueError, KeyError, TypeError, RecursionError):
-        return False
-    sizes = {each.path: each.size_bytes for each in files}
-    return bool(version == number and sizes[_checkpoint_path(number)] != size)
+        return None
+
+
+def _is_cut(hint: Mapping[str, Any], files: Sequence[StoredFile]) -> bool:
+    """Returns whether a checkpoint has another size than its publisher gave it. Earlier releases did not tell it."""
+    path = _checkpoint_path(hint["version"])
+    return any(each.path == path and each.size_bytes != hint.get("sizeInBytes", each.size_bytes) for each in files)
 
 
 def _of_state(store: Store, state: Snapshot, table_id: str) -> tuple[pa.Table, dict[str, Any]]:
