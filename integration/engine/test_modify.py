@@ -516,11 +516,11 @@ def test_a_key_of_zero_is_found(spark, stored):
     name = "z.zero_" + "".join(filter(str.isalnum, stored))
     spark.sql(f"select {stored} k, 'a' p, 'old' v union all select 1, 'a', 'old'").createOrReplaceTempView("zeros")
     table = ZTable.write(spark, name, spark.table("zeros"))
-    table.merge(spark.sql(f"select {stored} * -1 k, 'a' p, 'new' v"), "k")
+    table.merge(spark.sql(f"select -({stored}) k, 'a' p, 'new' v"), "k")
     assert sorted(spark.table(name).select("v").collect()) == [("new",), ("old",)]
     settings = {"table_type": "merge_on_read", "unique_key": "k", "partition_by": ["p"], "compaction": "off"}
     table = ZTable.write(spark, f"{name}_records", spark.table("zeros"), **settings)
-    done = table.upsert(spark.sql("select 0D k, 'b' p, 'new' v"))
+    done = table.upsert(spark.sql(f"select -({stored}) k, 'b' p, 'new' v"))
     assert (done.rows_inserted, done.rows_updated) == (0, 1)
     assert sorted(spark.table(table.name).select("p", "v").collect()) == [("a", "old"), ("b", "new")]
     assert table.delete("v = 'new'").rows_deleted == 1
