@@ -89,7 +89,7 @@ def test_expressions_and_columns_whose_statistics_would_help_are_named(spark, ev
     found = table.advise([("id < 100", 90), "day = '2024-01-05'", ("reverse(token) = 'ab'", 9)])
     settings = {each.setting: each for each in found.settings}
     assert settings["stats_expressions"].then == "+ reverse(token)"
-    assert "in 9% of the workload" in settings["stats_expressions"].why
+    assert "9% of the workload compares" in settings["stats_expressions"].why
     # Rows come by id and so by day, but nothing tells which days a file holds.
     of_day = next(each for each in found.predicates if "day" in each.predicate)
     assert (of_day.opened_now, of_day.opened_then) == (1.0, 1.0)

@@ -399,7 +399,7 @@ def test_an_indexed_table_cannot_be_clustered(spark):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_bytes": "much"}, "cluster_max_bytes: 'much' is not a size"),
+        ({"max_bytes": "much"}, "max_bytes: 'much' is not a size"),
         ({"cluster_min_gain": 2}, "cluster_min_gain: 2 is not a share"),
         ({"min_gains": 1}, "`min_gains`"),
         ({"pending": True, "dry_run": True}, "pending"),
