@@ -140,7 +140,7 @@ def test_the_operation_names_a_wrong_setting_and_a_table_that_is_only_indexed(db
     assert dbt("run", "--select", "clustered_inline").success
     wrong = dbt.operation("zlayout_cluster", model="clustered_inline", max_bytes="much")
     assert not wrong.success
-    assert "cluster_max_bytes: 'much' is not a size" in str(wrong.exception) + wrong.log
+    assert "max_bytes: 'much' is not a size" in str(wrong.exception) + wrong.log
     spark.sql("create table if not exists main.only_indexed using parquet as select 1 as id")
     assert dbt.operation("zlayout_refresh_index", model="main.only_indexed").success
     refused = dbt.operation("zlayout_cluster", model="main.only_indexed")
