@@ -410,6 +410,16 @@ def _objects(text: pa.Array) -> npt.NDArray[np.object_]:
     return values
 
 
+def without_condition(why_not: str, sql: str) -> str:
+    """Returns a reason from a condition's report without the condition, for a line that shows it already.
+
+    >>> without_condition("not understood: f(c) (`F` has no rule)", "f(c)")
+    '`F` has no rule'
+    """
+    known = f"not understood: {sql} ("
+    return why_not[len(known) : -1] if why_not.startswith(known) else why_not
+
+
 def advice_for(why_not: str | None, expressions: Sequence[str] = ()) -> str | None:
     """Returns what to change; None if nothing would help.
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.predicate.expr import Expr, columns_of
-from dbt.adapters.zlayout.pruning.prune import ConjunctReport, prune
+from dbt.adapters.zlayout.pruning.prune import ConjunctReport, prune, without_condition
 from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.quantities import counted, ruled_lines, size_text
@@ -233,7 +233,11 @@ def _conditions(conjuncts: pa.Table, page: _Page) -> Iterator[str]:
     rows = conjuncts.to_pylist()
     shown = rows[: page.most(len(rows), _MOST_CONDITIONS)]
     cells = [
-        (page.text(row["sql"]), f"{row['skips']:,}" if row["usable"] else "not usable", page.text(_reason(row)))
+        (
+            page.text(row["sql"]),
+            f"{row['skips']:,}" if row["usable"] else "not usable",
+            page.text(without_condition(row["why_not"] or "", row["sql"])),
+        )
         for row in shown
     ]
     yield from _grid(("condition", "skips alone", "why not"), cells)
@@ -241,12 +245,6 @@ def _conditions(conjuncts: pa.Table, page: _Page) -> Iterator[str]:
     for row in shown:
         if row["advice"]:
             yield f"  `{page.text(row['sql'])}`: {row['advice']}"
-
-
-def _reason(conjunct: Mapping[str, Any]) -> str | None:
-    """Returns why a condition cannot skip, without the condition, which the line begins with."""
-    why, known = conjunct["why_not"], f"not understood: {conjunct['sql']} ("
-    return str(why[len(known) : -1]) if why is not None and why.startswith(known) else why
 
 
 def _joins(joins: pa.Table, page: _Page) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.adapter.dbt_errors import warn
 from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
+from dbt.adapters.zlayout.config.column_names import spelled_as
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
 from dbt.adapters.zlayout.config.known_keys import (
     DBT_KEYS,
@@ -312,7 +313,8 @@ def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
     """
     how = wanted.incremental
     known = {name.lower() for name in columns}
-    missing = [name for name in how.unique_key if name.strip("`").lower() not in known]
+    spelled = zip(how.unique_key, spelled_as(columns, how.unique_key), strict=True)
+    missing = [name for name, column in spelled if column is None]
     if not how.is_by_key or not missing:
         return None
     near = difflib.get_close_matches(missing[0].lower(), sorted(known), n=1)

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries
 from dbt.adapters.zlayout.adapter.reports.linting import Finding
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.pruning.prune import ConjunctReport
+from dbt.adapters.zlayout.pruning.prune import ConjunctReport, without_condition
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
 from dbt.adapters.zlayout.spark.schema.types import columns_of
 from dbt.adapters.zlayout.table.explanation import reads_of, reads_of_conditions
@@ -103,9 +103,7 @@ def _code_of(root: Path | None, query: CompiledQuery) -> str:
 
 
 def _why(part: ConjunctReport, condition: str) -> str:
-    why = _QUALIFIED.sub(r"\1", str(part.why_not))
-    known = f"not understood: {condition} ("
-    return why[len(known) : -1] if why.startswith(known) else why
+    return without_condition(_QUALIFIED.sub(r"\1", str(part.why_not)), condition)
 
 
 def _advice(part: ConjunctReport, condition: str) -> str:

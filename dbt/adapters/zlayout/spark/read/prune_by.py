@@ -45,7 +45,7 @@ class Spelling:
     Attributes:
         fetched: SQL expression of a column, ``{}``, whose values Python can hold without loss.
         literal: Maps such a value to an SQL constant.
-        finds: Whether Parquet readers find a value by its constant.
+        finds: Whether a value is known exactly, and Parquet readers find it by its constant.
     """
 
     fetched: str
@@ -55,10 +55,10 @@ class Spelling:
     def condition(self, column_sql: str, values: Iterable[Any]) -> str:
         """Returns a condition that is TRUE where a column has one of the fetched values; ``false`` without values.
 
-        It is `EVERY_ROW` if one of the values is not known exactly, or not found by its constant.
+        It is `EVERY_ROW` if one of the values is not found by its constant.
         """
         known = [value for value in values if value is not None]
-        if not all(is_exact(value) and self.finds(value) for value in known):
+        if not all(map(self.finds, known)):
             return EVERY_ROW
         texts = sorted({self.literal(value) for value in known if not (_is_nan(value) or _is_zero(value))})
         parts = [f"{column_sql} in ({', '.join(texts)})"] if texts else []
@@ -123,7 +123,7 @@ def values_condition(frame: DataFrame, column_sql: str, most_values: int, most_r
     if len(found) <= most_values:
         return spelling.condition(column_sql, found)
     ranges = _ranges(values, spelling, most_ranges)
-    if not all(is_exact(end) and spelling.finds(end) for ends in ranges for end in ends):
+    if not all(spelling.finds(end) for ends in ranges for end in ends):
         return EVERY_ROW
     return _any_of(_range(column_sql, low, high, spelling) for low, high in ranges)
 
@@ -247,7 +247,7 @@ _SPELLINGS: Sequence[tuple[Sequence[type[t.DataType]], Spelling]] = (
     ((t.DecimalType,), Spelling("{}", _decimal)),
     ((t.FloatType,), Spelling("{}", lambda value: _floating(value, "float", "F"))),
     ((t.DoubleType,), Spelling("{}", lambda value: _floating(value, "double", "D"))),
-    ((t.StringType, t.CharType, t.VarcharType), Spelling("{}", _text)),
+    ((t.StringType, t.CharType, t.VarcharType), Spelling("{}", _text, is_exact)),
     ((t.BinaryType,), Spelling("{}", _binary)),
     # Fetched as text or number: Python's dates end in the year 9999, and local time is ambiguous.
     ((t.DateType,), Spelling("cast({} as string)", lambda value: f"date'{value}'")),

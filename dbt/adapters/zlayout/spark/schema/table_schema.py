@@ -86,7 +86,7 @@ def described(schema_json: str, comments: Mapping[str, str]) -> str:
 
     These are the defaults of columns that a file lacks, and the ids by which Spark may find columns in files.
     """
-    fields = raw_fields(json.dumps(json.loads(schema_json, object_hook=_without_field_id)))
+    fields = json.loads(schema_json, object_hook=_without_field_id)["fields"]
     for each in fields:
         each["nullable"] = True
         each["metadata"] = {k: value for k, value in (each.get("metadata") or {}).items() if k not in _DEFAULTS}
