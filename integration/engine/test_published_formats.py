@@ -2,6 +2,8 @@
 
 import delta_readers
 import iceberg_readers
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from published_tables import folder_of
 
@@ -101,4 +103,21 @@ def test_a_failure_to_publish_is_told_and_mended_by_the_next_writer(spark, monke
     assert not table.last_commit.unfinished
     assert not table.information()["unfinished"]
     assert table.publish() == {kind: 4}
+    READERS[kind].assert_seen(spark, table)
+
+
+def test_a_version_that_readers_would_misread_is_passed_over_once_its_file_is_rewritten(spark, tmp_path, kind):
+    pq.write_table(pa.table({"k": [1, 2], "NAME": ["a", "b"]}), tmp_path / "a.parquet")
+    spark.sql(f"create table z.{kind}_passed (k bigint, name string) using parquet location '{tmp_path}'")
+    table = ZTable.adopt(spark, f"z.{kind}_passed", zorder=["k"], managed=True)
+    table.cluster(rewrite_all=True)
+    table.publish(kind)
+    table.rollback(0)
+    with pytest.raises(CommittedError, match="spells column 'NAME' in another case"):
+        table.publish()
+    table.cluster(rewrite_all=True)
+    assert table.publish() == {kind: table.snapshot().version}
+    READERS[kind].assert_seen(spark, table)
+    table.append(spark.sql("select 9L k, 'z' name"))
+    assert not table.last_commit.unfinished
     READERS[kind].assert_seen(spark, table)

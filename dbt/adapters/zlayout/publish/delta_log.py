@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.adopted_files import check_readable, opened
 from dbt.adapters.zlayout.publish.delta_partitions import partition_texts
@@ -70,6 +70,8 @@ _OPERATIONS = {
     Operation.ROLLBACK.value: "RESTORE",
     Operation.ADOPT.value: "CONVERT",
 }
+# A file that is written again in its place differs in one of these.
+_IDENTITY = ["path", "size", "modificationTime"]
 _TEXT_MAP = pa.map_(pa.string(), pa.string())
 _ADD = pa.struct(
     [
@@ -236,16 +238,32 @@ def _next(store: Store, timeline: Timeline, table_id: str, seen: Shown | None, n
         return _commit(store, table_id, 0, newest, newest.files, (), None, newest)
     if seen.version >= newest.version or timeline.read(seen.version).instant != seen.instant:
         # The table's log has lost versions that Delta's readers have seen: the Delta table goes on with what is left.
-        live, _ = _replayed(store, seen.number)
-        kept = {escaped(path) for path in newest.files["path"].to_pylist()}
-        gone = [path for path in live["path"].to_pylist() if path not in kept]
-        return _commit(store, table_id, seen.number + 1, newest, newest.files, gone, None, newest)
+        return _jump(store, table_id, seen, newest)
     commit = timeline.read(seen.version + 1)
     removed = [escaped(path) for path in commit.removes if is_base_path(path)]
     snapshot = None
     if commit.layout.get("table_type"):
         snapshot = newest if commit.version == newest.version else timeline.snapshot(commit.version)
-    return _commit(store, table_id, seen.number + 1, commit, commit.adds, removed, seen.schema, snapshot)
+    try:
+        return _commit(store, table_id, seen.number + 1, commit, commit.adds, removed, seen.schema, snapshot)
+    except UnsupportedError:
+        if commit.version == newest.version:
+            raise
+        # A file that readers would misread may be gone again by now.
+        return _jump(store, table_id, seen, newest)
+
+
+def _jump(store: Store, table_id: str, seen: Shown, newest: Snapshot) -> tuple[Shown, bytes]:
+    """Returns a Delta commit that leads from what readers see to the newest version, whatever lies between."""
+    live, _ = _replayed(store, seen.number)
+    as_shown = {(each["path"], each["size"], each["modificationTime"]) for each in live.select(_IDENTITY).to_pylist()}
+    files = newest.files
+    stored = (files[name].to_pylist() for name in ("path", "size_bytes", "modified_ms"))
+    there = [(escaped(path), size, modified) for path, size, modified in zip(*stored, strict=True)]
+    kept = {path for path, _, _ in there}
+    gone = [path for path in live["path"].to_pylist() if path not in kept]
+    added = files.take(pa.array([at for at, each in enumerate(there) if each not in as_shown], pa.int64()))
+    return _commit(store, table_id, seen.number + 1, newest, added, gone, None, newest, data_change=True)
 
 
 def _commit(
@@ -257,6 +275,8 @@ def _commit(
     removed: Collection[str],
     schema: str | None,
     snapshot: Snapshot | None,
+    *,
+    data_change: bool | None = None,
 ) -> tuple[Shown, bytes]:
     """Returns a Delta commit and what its readers see.
 
@@ -268,9 +288,10 @@ def _commit(
         removed: Paths in Delta's spelling. A path that is added again is not removed: no version may hold both.
         schema: Digest of the columns before; None writes them.
         snapshot: All files of the version; may be None for a table without logs.
+        data_change: Whether rows have changed since the Delta commit before; None asks the version.
     """
     hidden = 0 if snapshot is None else log_files(snapshot.files).total_rows
-    data_change = changes_rows(state)
+    data_change = changes_rows(state) if data_change is None else data_change
     adds = _adds(store, state, base_files(added), data_change)
     again = {each["path"] for each in adds}
     lines: list[Mapping[str, Any]] = [

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.manifest import ManifestFile
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, UnsupportedError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.adopted_files import AdoptedFile, check_readable, opened, refused
 from dbt.adapters.zlayout.publish.iceberg_manifests import (
@@ -156,6 +156,16 @@ class Publisher:
             # The folder was moved or copied, or the log has lost versions that readers have seen.
             return self._whole_version(seen.number + 1, newest, seen, listed)
         commit = self._timeline.read(seen.version + 1)
+        try:
+            return self._next_version(commit, seen, newest, listed)
+        except UnsupportedError:
+            if commit.version == newest.version:
+                raise
+            # A file that readers would misread may be gone again by now.
+            return self._whole_version(seen.number + 1, newest, seen, listed)
+
+    def _next_version(self, commit: Commit, seen: Shown, newest: Snapshot, listed: Collection[str]) -> Shown:
+        """Writes the version after the one that readers see."""
         schema = IcebergSchema.of(commit.schema_json, commit.partition_by)
         files = self._files_of(seen) if may_continue(seen.metadata, schema) else None
         if files is None:
