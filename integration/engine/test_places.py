@@ -79,3 +79,22 @@ def test_a_table_that_another_location_root_moves_says_so_before_its_old_folder_
     assert line == f"the table is rebuilt at {new}; its folder {old} is deleted afterwards unless other tools write it"
     assert [each.exists() for each in places] == [False, True]
     assert spark.table("z.moving_place").count() == 3
+
+
+@pytest.mark.parametrize("settings", [{}, {"table_type": "merge_on_read", "unique_key": "id"}])
+def test_a_table_renamed_in_sql_keeps_its_rows_when_its_old_name_is_built_again(spark, settings):
+    kind = "mor" if settings else "cow"
+    old, new, files = f"z.first_{kind}", f"z.second_{kind}", "__files" if settings else ""
+    renamed = ZTable.write(spark, old, spark.range(200), **settings)
+    spark.sql(f"alter table {old}{files} rename to {new}{files}")
+    if settings:
+        spark.sql(f"drop view {old}")
+        spark.sql(f"drop view {old}__ro")
+    built = ZTable.write(spark, old, spark.range(5), **settings)
+    assert built.location != renamed.location
+    if settings:
+        ZTable.register(spark, new, renamed.location)
+    assert (spark.table(old).count(), spark.table(new).count()) == (5, 200)
+    assert not ZTable.for_name(spark, new).verify().num_rows
+    ZTable.write(spark, old, spark.range(6), **settings)
+    assert (ZTable.for_name(spark, old).location, spark.table(old).count()) == (built.location, 6)

@@ -128,17 +128,25 @@ def _is_copy(catalog: Catalog, name: TableName, opened: TableSnapshot, folder: T
     Raises:
         UnsupportedError: The catalog has this folder under another name.
     """
-    found = False
-    for other in catalog.entries_of(opened.table_id):
-        if _table_of(other) == _folded(name) or other.location is None:
-            continue
-        if _same_place(other.location, opened.location):
-            raise UnsupportedError(
-                f"the table in {folder} is {other.name} in this catalog, and with two names for one folder, dropping "
-                f"one would delete the other's files; use that name instead of {name}, or rename the table"
-            )
-        found = found or _holds(other.location, opened.table_id)
-    return found
+    if (other_name := other_name_of(catalog, name, opened.table_id, opened.location)) is not None:
+        raise UnsupportedError(
+            f"the table in {folder} is {other_name} in this catalog, and with two names for one folder, dropping one "
+            f"would delete the other's files; use that name instead of {name}, or rename the table"
+        )
+    others = _entries_of_other_names(catalog, name, opened.table_id)
+    return any(other.location is not None and _holds(other.location, opened.table_id) for other in others)
+
+
+def other_name_of(catalog: Catalog, name: TableName, table_id: str, location: str) -> TableName | None:
+    """Returns another name by which the catalog has the table in a folder, None if there is none."""
+    for other in _entries_of_other_names(catalog, name, table_id):
+        if other.location is not None and _same_place(other.location, location):
+            return _table_of(other)
+    return None
+
+
+def _entries_of_other_names(catalog: Catalog, name: TableName, table_id: str) -> list[Entry]:
+    return [each for each in catalog.entries_of(table_id) if _folded(_table_of(each)) != _folded(name)]
 
 
 def _with_new_id(opened: TableSnapshot, name: TableName) -> TableSnapshot:
@@ -160,12 +168,12 @@ def _with_new_id(opened: TableSnapshot, name: TableName) -> TableSnapshot:
     return replace(opened, table_id=fresh.table_id)
 
 
-def _table_of(entry: Entry) -> tuple[str, str]:
+def _table_of(entry: Entry) -> TableName:
     """Returns the table whose view or files an entry is: a merge-on-read table has two entries with its id."""
     if is_merging_view(entry):
-        return _folded(entry.name)
+        return entry.name
     suffix = files_name(TableName("", "")).identifier
-    return _folded(TableName(entry.name.schema, entry.name.identifier.removesuffix(suffix)))
+    return TableName(entry.name.schema, entry.name.identifier.removesuffix(suffix))
 
 
 def _folded(name: TableName) -> tuple[str, str]:

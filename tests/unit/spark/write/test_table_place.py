@@ -5,13 +5,18 @@ from types import SimpleNamespace
 import pytest
 
 from dbt.adapters.zlayout.errors import NewerFormatError
-from dbt.adapters.zlayout.spark.catalog.location import place_for_writing
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableName
+from dbt.adapters.zlayout.spark.write.table_place import place_for_writing
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import TABLE_FILE, log_path
-from dbt.adapters.zlayout.timeline.files.table_file import ManagementLevel, TableFile, create_table_file
+from dbt.adapters.zlayout.timeline.files.table_file import (
+    ManagementLevel,
+    TableFile,
+    create_table_file,
+    read_table_file,
+)
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -30,6 +35,7 @@ def built(tmp_path):
     location = f"file://{tmp_path}/t"
     entry = SimpleNamespace(table_id=table_file.table_id, location=location)
     catalog = SimpleNamespace(schema_location=lambda _: f"file://{tmp_path}", qualified=lambda path: path)
+    catalog.entries_of = lambda _: []
     return store, entry, catalog
 
 
@@ -37,6 +43,16 @@ def test_a_table_stays_where_it_is(built) -> None:
     _, entry, catalog = built
     place = place_for_writing(catalog, NAME, entry, None)
     assert (place.location, place.table_file.table_id, place.set_aside) == (entry.location, entry.table_id, None)
+
+
+def test_a_folder_of_that_name_is_taken_unless_the_catalog_knows_it_by_another_name(built) -> None:
+    store, entry, catalog = built
+    assert place_for_writing(catalog, NAME, None, None).location == entry.location
+    renamed = SimpleNamespace(name=TableName("s", "renamed"), kind="EXTERNAL", view_text=None, **vars(entry))
+    catalog.entries_of = lambda table_id: [renamed] if table_id == entry.table_id else []
+    place = place_for_writing(catalog, NAME, None, None)
+    assert place.location.startswith(f"{entry.location}__")
+    assert read_table_file(store).name == "s.renamed"
 
 
 @pytest.mark.parametrize("damaged", [TABLE_FILE, log_path(0)])

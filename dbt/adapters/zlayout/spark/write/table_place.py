@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.errors import (
 )
 from dbt.adapters.zlayout.publish.spark_manifest import check_log_not_lost
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, check_table_name
+from dbt.adapters.zlayout.spark.commit.catalog_entries import other_name_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.store import Store, open_store
 from dbt.adapters.zlayout.store.opening import place_problem
@@ -26,6 +27,7 @@ from dbt.adapters.zlayout.timeline.files.table_file import (
     check_not_inside_a_table,
     check_removable,
     create_table_file,
+    put_name,
     read_table_file,
 )
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -97,7 +99,11 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
             and table_file.level is ManagementLevel.MANAGED
             and table_file.name.lower() == str(name).lower()
         ):
-            return Place(location, timeline, table_file, set_aside)
+            # SQL's ALTER TABLE … RENAME changes the entry only: the folder may be that of a table that was renamed.
+            other_name = other_name_of(catalog, name, table_file.table_id, location)
+            if other_name is None:
+                return Place(location, timeline, table_file, set_aside)
+            put_name(store, str(other_name))
     raise TableNotFoundError(f"no free folder for {name} at {wanted}; set another location_root")
 
 
