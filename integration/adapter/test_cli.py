@@ -276,6 +276,47 @@ def test_a_first_refresh_takes_the_settings_of_the_model(spark, tmp_path):
     drop_table(spark, "main", "of_refresh")
 
 
+def test_a_table_that_another_tool_overwrote_says_so(spark, tmp_path):
+    name = "main.of_cli_overwritten"
+    ZTable.write(spark, name, rows(spark), zorder="k", bloom=["part"], location_root=str(tmp_path))
+    spark.sql(f"insert overwrite {name} select id, 1L from range(10)")
+    told = refused("info", name)
+    assert "was overwritten by another tool" in told
+    assert f"`zlayout adopt {name} --manage`" in told
+    assert "indexed again, because another tool has overwritten the table" in printed("refresh", name)
+    assert "only this package may write to it now" in printed("adopt", name, "--manage")
+    assert spark.table(name).count() == 10
+    drop_table(spark, "main", "of_cli_overwritten")
+
+
+def test_a_lint_that_looked_at_nothing_does_not_pass(folder, tmp_path):
+    def told(*compiled):
+        nodes = {
+            f"model.p.{name}": {
+                "resource_type": "model",
+                "name": name,
+                "unique_id": f"model.p.{name}",
+                "compiled_code": sql,
+                "schema": "main",
+                "alias": name,
+                "config": {},
+            }
+            for name, sql in zip("qr", compiled, strict=False)
+        }
+        path = tmp_path / "manifest.json"
+        path.write_text(json.dumps({"nodes": nodes}))
+        return run("lint", "--manifest", path)
+
+    assert "run `dbt compile`" in told(None).stderr
+    missing = "select * from main.of_nowhere"
+    assert "Spark cannot analyse 1 of 1 compiled query; q: [TABLE_OR_VIEW_NOT_FOUND]" in told(missing).stderr
+    some = told(missing, "select * from main.of_cli where k = 3")
+    assert some.exit_code == 0
+    good, failed = some.stdout.splitlines()
+    assert good == "Every condition of 1 compiled query can skip files."
+    assert failed.startswith("Spark cannot analyse 1 of 2 compiled queries; q: ")
+
+
 @pytest.mark.slow
 def test_tables_that_the_other_engine_builds_are_indexed_and_clustered(spark, session):
     manifest = ["--manifest", dbt_v2.MANIFEST]

@@ -48,6 +48,10 @@ class TableNotFoundError(ZlayoutError):
     """No table exists under this name or path, or it is not a zlayout table."""
 
 
+class TableLostError(TableNotFoundError):
+    """The catalog has a zlayout table whose folder holds none any more: it was moved, deleted or overwritten."""
+
+
 class VersionNotFoundError(ZlayoutError):
     """The table has no such version, or the version's files were cleaned."""
 

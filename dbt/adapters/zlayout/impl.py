@@ -508,9 +508,9 @@ class ZlayoutAdapter(SparkAdapter):
     @reads_switches
     def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool, as_json: bool = False) -> str:
         """Returns the text that zlayout_lint prints. Raises it as an error if there is a finding and ``fail``."""
-        findings = linting.lint_findings(self.session(), model, nodes, self._target)
-        text = lint_report(findings, "json" if as_json else kind)
-        if fail and findings:
+        linted = linting.lint(self.session(), model, nodes, self._target)
+        text = lint_report(linted, "json" if as_json else kind)
+        if fail and linted.findings:
             raise CompilationError(text)
         return text
 

@@ -327,14 +327,14 @@ def lint(context: Context, table: str | None, sarif: bool, exit_zero: bool, as_j
 
     Needs --manifest. Without TABLE, all tables of the project count.
     """
-    from dbt.adapters.zlayout.adapter.operations.linting import lint_findings
+    from dbt.adapters.zlayout.adapter.operations import linting
     from dbt.adapters.zlayout.adapter.reports.linting import lint_report
 
     name = context.table(table) if table else None
     session = context.project_session()
-    findings = lint_findings(session, name, context.every_node, context.target_folder)
-    click.echo(lint_report(findings, "sarif" if sarif else "json" if as_json else "text"))
-    if findings and not exit_zero:
+    linted = linting.lint(session, name, context.every_node, context.target_folder)
+    click.echo(lint_report(linted, "sarif" if sarif else "json" if as_json else "text"))
+    if linted.findings and not exit_zero:
         raise click.exceptions.Exit(1)
 
 

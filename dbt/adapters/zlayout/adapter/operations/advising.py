@@ -50,7 +50,7 @@ class ProjectWorkload:
     @cached_property
     def queries(self) -> Sequence[tuple[CompiledQuery, Sequence[QueryScan]]]:
         """The compiled queries of the project with their scans."""
-        return list(analysed_queries(self._session, self._nodes, self._target))
+        return analysed_queries(self._session, self._nodes, self._target).scanned
 
     def of(self, table: ZTable) -> tuple[WeightedCondition, ...]:
         """Returns the conditions on a table: its model's ``workload``, logged scans, and compiled SQL."""

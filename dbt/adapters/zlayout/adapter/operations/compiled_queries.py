@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,8 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes
 from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.predicate.literals import folded_name
+from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan, scans_of_query
 
 if TYPE_CHECKING:
@@ -73,22 +75,44 @@ def compiled_queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuer
             yield CompiledQuery(str(node["name"]), kind, sql, path, raw, 1.0 + exposed[name])
 
 
-def analysed_queries(
-    session: SparkSession, nodes: Nodes, target: Path | None
-) -> Iterator[tuple[CompiledQuery, list[QueryScan]]]:
-    """Yields each compiled query with its scans. A query that Spark cannot analyse is left out.
+@dataclass(frozen=True)
+class AnalysedQueries:
+    """The compiled queries of a project.
+
+    Attributes:
+        scanned: Each query that Spark can analyse, with its scans.
+        failed: Why Spark cannot analyse the others, by the name of the node.
+    """
+
+    scanned: Sequence[tuple[CompiledQuery, Sequence[QueryScan]]]
+    failed: Mapping[str, str]
+
+    def failures(self) -> str | None:
+        """Returns a sentence on the queries that Spark cannot analyse; None if there are none."""
+        if not self.failed:
+            return None
+        name, why = next(iter(self.failed.items()))
+        of_all = counted(len(self.scanned) + len(self.failed), "compiled query")
+        return f"Spark cannot analyse {len(self.failed):,} of {of_all}; {name}: {why}"
+
+
+def analysed_queries(session: SparkSession, nodes: Nodes, target: Path | None) -> AnalysedQueries:
+    """Returns the compiled queries with their scans, and logs a warning if Spark cannot analyse some.
 
     Args:
         nodes: As for `compiled_queries`, like the other argument.
         target: The target folder.
     """
+    scanned, failed = [], {}
     for query in with_progress(list(compiled_queries(nodes, target)), "reading the queries of the project", "query"):
         try:
-            scans = scans_of_query(session, query.sql)
-        except Exception as error:  # of one node; the others still count
-            _LOG.debug(f"the compiled SQL of {query.name} cannot be analysed: {error}")
-            continue
-        yield query, scans
+            scanned.append((query, scans_of_query(session, query.sql)))
+        except Exception as error:  # noqa: PERF203 - of one node; the others still count
+            failed[query.name] = short_message(error).splitlines()[0]
+    found = AnalysedQueries(scanned, failed)
+    if (failures := found.failures()) is not None:
+        _LOG.warning(failures)
+    return found
 
 
 def _compiled_text(node: Mapping[str, Any], target: Path | None) -> str | None:

@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.adapter.reports import indexes
 from dbt.adapters.zlayout.config.known_keys import settings_among
 from dbt.adapters.zlayout.config.settings import OWN_KEYS
-from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, TableLostError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.index.optional_indexes import ColumnSets
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
@@ -121,12 +121,13 @@ def _refreshed(
 ) -> tuple[str, Refreshed]:
     try:
         table = opened_table(session, name)
-    except TableNotFoundError:
+    except TableNotFoundError as error:
         if is_path(name):
             raise
         # A Parquet table gets an index. For anything else `adopt` raises an error that says why it cannot.
         table = _adopted(session, name, config, managed=False)
-        return table.name, Refreshed(table.version, files_added=len(table.snapshot().files))
+        overwritten = isinstance(error, TableLostError)
+        return table.name, Refreshed(table.version, files_added=len(table.snapshot().files), indexed_again=overwritten)
     return table.name, table.refresh_index(take_orphans, drop_missing, progress=progress_of(table))
 
 

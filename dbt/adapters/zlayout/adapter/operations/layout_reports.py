@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbt.adapters.events.logging import AdapterLogger
+
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of, tables_of
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, table_advice
 from dbt.adapters.zlayout.adapter.operations.linting import find_conditions
@@ -24,11 +26,13 @@ from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
 from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
 from dbt.adapters.zlayout.predicate.literals import folded_name, plain_name
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.layout_report import TableReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOG = AdapterLogger("Zlayout")
 _MOST_CONDITIONS, _MOST_FINDINGS = 30, 20
 
 
@@ -80,8 +84,12 @@ def _reports(
     names = tables_of(nodes) if models is None else [table_of(model, nodes) for model in models]
     most = most_files(len(names))
     named = with_progress(names, "measuring the tables", "table")
-    found = (_report(session, name, workload, most, models is not None) for name in named)
-    return [each for each in found if each is not None]
+    found = [_report(session, name, workload, most, models is not None) for name in named]
+    tables = [each for each in found if each is not None]
+    if names and not tables:
+        of_all = counted(len(names), "model")
+        _LOG.warning(f"none of {of_all} of the project is a dbt-zlayout table in this catalog; build them first")
+    return tables
 
 
 def _report(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries
-from dbt.adapters.zlayout.adapter.reports.linting import Finding
+from dbt.adapters.zlayout.adapter.reports.linting import Finding, Linted
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.pruning.prune import ConjunctReport, without_condition
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
@@ -41,7 +42,7 @@ def find_conditions(
     """Returns the conditions that cannot skip files, those that cost most first.
 
     Args:
-        queries: From `analysed_queries`.
+        queries: Queries with their scans, from `analysed_queries`.
         target: The target folder of the project; None without one.
         table: Only conditions on this table count; None for all tables.
     """
@@ -57,10 +58,19 @@ def find_conditions(
     return sorted(unique.values(), key=lambda each: (-each.bytes_cost, each.path, each.line, each.condition))
 
 
-def lint_findings(session: SparkSession, model: str | None, nodes: Nodes, target: Path | None) -> list[Finding]:
-    """Returns the findings for the table of a model, or for all tables of the project."""
+def lint(session: SparkSession, model: str | None, nodes: Nodes, target: Path | None) -> Linted:
+    """Returns the findings for the table of a model, or for all tables of the project.
+
+    Raises:
+        ConfigError: The project has no compiled query, or none that Spark can analyse.
+    """
     queries = analysed_queries(session, nodes, target)
-    return find_conditions(session, queries, target, None if not model else table_of(model, nodes))
+    failures = queries.failures()
+    if not queries.scanned:
+        nothing = "no compiled query is known: run `dbt compile`, `dbt run` or `dbt build` first"
+        raise ConfigError([failures or nothing], "zlayout_lint")
+    found = find_conditions(session, queries.scanned, target, None if not model else table_of(model, nodes))
+    return Linted(found, len(queries.scanned), failures)
 
 
 def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root: Path | None) -> Iterator[Finding]:

@@ -36,6 +36,11 @@ def refresh_line(table: str, done: Refreshed) -> str:
     parts += [f"{counted(done.files_dropped, 'missing file')} dropped from the table"] if done.files_dropped else []
     if done.missing:
         parts.append(f"{_files(done.missing)} MISSING from the folder: queries fail; {LOST_FILE_ADVICE}")
+    if done.indexed_again:
+        parts.append(
+            "indexed again, because another tool has overwritten the table and its index; if a zordered_table model "
+            f"writes it, build that model, or run `zlayout adopt {table} --manage`"
+        )
     return f"{table}: index at version {done.version}; {', '.join(parts) or 'nothing to do'}"
 
 

@@ -61,7 +61,22 @@ class Finding:
         return {**vars(self), "bytes_cost": self.bytes_cost}
 
 
-def lint_report(findings: Sequence[Finding], kind: str) -> str:
+@dataclass(frozen=True)
+class Linted:
+    """What a lint has found.
+
+    Attributes:
+        findings: Those that cost most first.
+        queries: How many queries were analysed.
+        failures: A sentence on queries that Spark cannot analyse; None if there are none.
+    """
+
+    findings: Sequence[Finding]
+    queries: int
+    failures: str | None = None
+
+
+def lint_report(linted: Linted, kind: str) -> str:
     """Returns the findings as ``text``, ``json`` or ``sarif``.
 
     Raises:
@@ -69,14 +84,18 @@ def lint_report(findings: Sequence[Finding], kind: str) -> str:
     """
     if kind not in _KINDS:
         raise ConfigError([f"format: {kind!r} is not one of {', '.join(_KINDS)}"], "zlayout_lint")
+    findings = linted.findings
     if kind == "json":
         return json_text([each.to_dict() for each in findings])
     if kind == "sarif":
         return json_text(_sarif(findings))
-    if not findings:
-        return "Every condition of the project's compiled queries can skip files."
     lines = [line for each in findings for line in _lines(each)]
-    return "\n".join([*lines, f"{counted(len(findings), 'condition')} cannot skip files."])
+    queries = counted(linted.queries, "compiled query")
+    if findings:
+        lines.append(f"{counted(len(findings), 'condition')} cannot skip files.")
+    else:
+        lines.append(f"Every condition of {queries} can skip files.")
+    return "\n".join(lines if linted.failures is None else [*lines, f"{linted.failures}."])
 
 
 def _lines(found: Finding) -> Iterator[str]:

@@ -200,6 +200,8 @@ class Refreshed:
         missing: Files that a managed table lists but that are gone from its folder. Queries that need them fail.
         files_dropped: Number of missing files that were dropped from the table, with their rows.
         filters_rebuilt: Number of files that lacked Bloom filters or lookup entries and were read for them.
+        indexed_again: Whether another tool had overwritten the folder with the index, and a new one was made. It has
+            the settings that were given. The table is no longer managed.
     """
 
     version: int
@@ -213,6 +215,7 @@ class Refreshed:
     missing: tuple[str, ...] = ()
     files_dropped: int = 0
     filters_rebuilt: int = 0
+    indexed_again: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrameReader
 
-from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError, ZlayoutError
+from dbt.adapters.zlayout.errors import TableLostError, TableNotFoundError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     Catalog,
@@ -196,9 +196,15 @@ def _not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
             f"the table its entry with ZTable.register(spark, '{name}', '{where}') or `zlayout register`"
         )
     if entry.table_id is not None and entry.location is not None:
-        return TableNotFoundError(
-            f"the catalog has {name} as a dbt-zlayout table, but its folder {TablePath(entry.location)} holds no table "
-            f"any more; if it was moved, run `zlayout register {name} NEW_FOLDER`, otherwise build its model again"
+        where = TablePath(entry.location)
+        if _holds_files(entry.location):
+            return TableLostError(
+                f"{name} was overwritten by another tool: its folder {where} holds files, but no dbt-zlayout table any "
+                f"more, nor its history; build its model again, or adopt the files: `zlayout adopt {name} --manage`"
+            )
+        return TableLostError(
+            f"the catalog has {name} as a dbt-zlayout table, but its folder {where} holds no table any more; if it was "
+            f"moved, run `zlayout register {name} NEW_FOLDER`, otherwise build its model again"
         )
     if entry.view_text is not None:
         return TableNotFoundError(f"{name} is a view, which has no files; name a table that it reads")
@@ -213,6 +219,13 @@ def holds_table(location: str) -> bool:
         return read_table_file(open_store(location)) is not None
     except ZlayoutError:
         return False  # no table of this package can be there, or it cannot be reached
+
+
+def _holds_files(location: str) -> bool:
+    try:
+        return bool(open_store(location).list("", recursive=True))
+    except ZlayoutError:
+        return False
 
 
 def _wrap(
