@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table
@@ -259,6 +261,25 @@ def test_all_rows_come_again_where_the_last_position_is_lost(dbt, spark, feeds):
     assert "all rows of main.feed_orders would be added again, because main.feed_orders is another table" in (
         done.message("kept_log")
     )
+
+
+def test_all_rows_come_where_files_were_lost_and_dropped(dbt, spark, feeds):
+    orders, _ = feeds
+    # A run without rows is the first one: the next has nothing to warn of.
+    run(dbt, "--empty", turn=0, select=["kept_orders"])
+    run(dbt, "--warn-error", turn=0, select=["kept_orders"])
+    kept = orders.files()["path"].to_pylist()
+    orders.append(some(spark, [100], 1))
+    run(dbt, turn=0, select=["kept_orders"])
+    (lost,) = set(orders.files()["path"].to_pylist()) - set(kept)
+    Path(lost).unlink()
+    orders.refresh_index(drop_missing=True)
+    done = run(dbt, turn=1, select=["kept_orders"])
+    assert "were missing from the folder, and version 2 dropped them" in done.log
+    orders.merge(some(spark, [39], 5), "id")
+    assert "changes of main.feed_orders from v2 to v3" in run(dbt, turn=2, select=["kept_orders"]).log
+    kept = f"select {COLUMNS} from main.kept_orders where id in (select id from {ORDERS})"
+    assert same(spark, kept, f"select {COLUMNS} from {ORDERS}")
 
 
 @pytest.mark.slow

@@ -103,7 +103,8 @@ def changes_relation(
     if relation.is_cte:
         raise CompilationError(f"{MACRO}: {relation} is an ephemeral model, which has no versions; make it a table")
     # Read before the table is opened: a position that another run stores meanwhile is not newer than the table.
-    positions = _positions(session, this) if tracked and is_increment else {}
+    own = _own_table(session, this) if tracked and is_increment else None
+    positions = positions_of(own.snapshot().properties) if own is not None and own.is_managed else {}
     table = _opened(session, relation)
     if table is None:
         # The query says so if it runs. Compiling alone needs no table.
@@ -112,7 +113,8 @@ def changes_relation(
     since = positions.get(table.name)
     keys = _keys(table, unique_key, how)
     due = since is None or table.rows_changed_after(since.version)
-    frame, given, why_all = _changes(table, since, until, keys, due=due, is_increment=tracked and is_increment)
+    has_rows = tracked and is_increment and (own is None or row_count(own.snapshot()) > 0)
+    frame, given, why_all = _changes(table, since, until, keys, due=due, has_rows=has_rows)
     if why_all is not None:
         warn(
             f"{this}: all rows of {table.name} v{until.version} come as inserts, because {why_all}. Rows that "
@@ -238,13 +240,12 @@ def _opened(session: SparkSession, relation: ZlayoutRelation) -> ZTable | None:
     return table
 
 
-def _positions(session: SparkSession, this: ZlayoutRelation) -> Mapping[str, Position]:
-    """Returns how far a model has taken the changes of tables, by their names."""
+def _own_table(session: SparkSession, this: ZlayoutRelation) -> ZTable | None:
+    """Returns the table of a model, None if it is not one of this package."""
     try:
-        own = ZTable.for_name(session, this.catalog_name)
+        return ZTable.for_name(session, this.catalog_name)
     except TableNotFoundError:
-        return {}
-    return positions_of(own.snapshot().properties) if own.is_managed else {}
+        return None
 
 
 def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: IncrementalConfig) -> tuple[str, ...]:
@@ -264,12 +265,12 @@ def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: Incrementa
 
 
 def _changes(
-    table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, due: bool, is_increment: bool
+    table: ZTable, since: Position | None, until: Position, keys: Sequence[str], *, due: bool, has_rows: bool
 ) -> tuple[DataFrame, str, str | None]:
-    """Returns the rows, what they are, and why they are all rows of the table where only changes were asked for."""
+    """Returns the rows, what they are, and why a model that has rows gets all rows and not only changes."""
     name, version = table.name, until.version
     if since is None:
-        why_all = "no run of the model has taken its changes yet" if is_increment else None
+        why_all = "no run of the model has taken its changes yet" if has_rows else None
         return table.net_changes(None, version, unique_key=keys), f"all rows of {name} v{version}, as inserts", why_all
     try:
         table.check_position(since)

@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import merges_on_read
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
-from dbt.adapters.zlayout.timeline.retention.past import check_kept, check_version
+from dbt.adapters.zlayout.timeline.retention.past import check_kept, check_not_dropped, check_version
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
 
@@ -165,7 +165,10 @@ def _check_steps(
     touched = [files["path"] for step in steps for files in (step.removed, step.added)]
     paths = pa.chunked_array([chunk for column in touched for chunk in column.chunks], pa.string())
     versions = f"{steps[0].before.version} and {last.version}" if steps else ""
-    check_kept(opened.timeline, paths, f"{name}: files that changed between versions {versions}")
+    what = f"{name}: files that changed between versions {versions}"
+    check_kept(opened.timeline, paths, what)
+    if steps:
+        check_not_dropped(opened.timeline, steps[0].before.version + 1, last.version, paths, what)
     _check_names(name, _fields(last), added_names)
     _check_columns(catalog, name, steps, last.row_schema_json)
 

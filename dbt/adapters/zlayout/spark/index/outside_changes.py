@@ -32,6 +32,7 @@ from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files
+from dbt.adapters.zlayout.timeline.retention.past import DROPPED, DROPPED_AS_MISSING
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -82,7 +83,7 @@ def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, pro
             "files_removed": len(missing),
             "bytes_added": 0,
             "data_passes": 0,
-            "dropped": "missing",
+            DROPPED: DROPPED_AS_MISSING,
         }
         tracked = TableLayout.of_version(base).tracked
         nothing = base.files[:0]

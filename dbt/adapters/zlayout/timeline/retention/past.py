@@ -21,6 +21,8 @@ from dbt.adapters.zlayout.timeline.files.naming import CLEAN_FOLDER, instants_in
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
+# In the summary of a version that dropped files which were missing from the folder.
+DROPPED, DROPPED_AS_MISSING = "dropped", "missing"
 _RECORDS_KEPT = 3
 # Above this number of files, one listing is cheaper than a request for each file.
 _STATS_BEFORE_LISTING = 200
@@ -203,6 +205,27 @@ def check_kept(timeline: Timeline, paths: pa.ChunkedArray, what: str) -> None:
             f"{what} were cleaned; {_readable(timeline, newest)}; "
             "the table's retain_versions and retain_hours say how long files stay"
         )
+
+
+def check_not_dropped(timeline: Timeline, first: int, last: int, paths: pa.ChunkedArray, what: str) -> None:
+    """Checks that none of these files was missing from the folder, so that a version dropped it with its rows.
+
+    Args:
+        timeline: The table's timeline.
+        first: The first version that may have dropped one.
+        last: The last such version.
+        paths: The files.
+        what: What they are, for the error message.
+
+    Raises:
+        VersionNotFoundError: One was dropped.
+    """
+    for entry in timeline.entries(first, last):
+        dropped = entry.removes if entry.summary.get(DROPPED) == DROPPED_AS_MISSING else ()
+        if dropped and pc.any(pc.is_in(paths, value_set=pa.array(dropped, pa.string()))).as_py():
+            raise VersionNotFoundError(
+                f"{what} were missing from the folder, and version {entry.version} dropped them; read all rows instead"
+            )
 
 
 def missing_files(timeline: Timeline, files: DataFiles) -> list[str]:
