@@ -217,7 +217,7 @@ class Checks:
     def page(self) -> Check:
         """The report's page in Chromium. CI installs one where it can; without one, the tests say that they skip."""
         install = [Command(["sh", ".ci/chromium"])] if "CI" in os.environ else []
-        tests = self._pytest("tests/unit/adapter/reports/page/test_page_in_a_browser.py", "page", "-rs")
+        tests = self._pytest("tests/unit/adapter/report_page/test_page_in_a_browser.py", "page", "-rs")
         return Check("the report's page in Chromium", [*install, tests])
 
     def mutants(self) -> Check:

@@ -9,7 +9,7 @@ import pytest
 from comparing import same_rows
 from scanned import Scans
 
-from dbt.adapters.zlayout.adapter.reports.maintenance import cluster_line
+from dbt.adapters.zlayout.adapter.operations.maintenance import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, NewerFormatError
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from dbt.adapters.zlayout import enable
-from dbt.adapters.zlayout.adapter.reports.diagnostics import explanation_report
+from dbt.adapters.zlayout.adapter.operations.diagnostics import explanation_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
@@ -127,7 +127,7 @@ def schema_in_the_documentation():
     ],
 )
 def test_json_is_what_the_documentation_says(spark, tables, sql):
-    found = json.loads(explanation_report(explain_query(spark, sql), as_json=True))
+    found = json.loads(explanation_text(explain_query(spark, sql), as_json=True))
     assert found
     for explanation in found:
         jsonschema.validate(explanation, schema_in_the_documentation())

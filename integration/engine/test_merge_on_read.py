@@ -11,7 +11,7 @@ from comparing import same_rows
 from pyspark.sql import functions
 from scanned import Scans
 
-from dbt.adapters.zlayout.adapter.reports.maintenance import cluster_line
+from dbt.adapters.zlayout.adapter.operations.maintenance import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter

@@ -53,7 +53,6 @@ from dbt.adapters.zlayout.adapter.operations.compiled_queries import target_fold
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
 from dbt.adapters.zlayout.adapter.operations.locking import LOCK_FILE, check_table, lock_report, read_lock
 from dbt.adapters.zlayout.adapter.relation import ZlayoutColumn, ZlayoutRelation, as_dbt_relations, whole_table
-from dbt.adapters.zlayout.adapter.reports.linting import lint_report
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
 from dbt.adapters.zlayout.adapter.session.launch import session_lines
@@ -508,8 +507,8 @@ class ZlayoutAdapter(SparkAdapter):
     @reads_switches
     def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool, as_json: bool = False) -> str:
         """Returns the text that zlayout_lint prints. Raises it as an error if there is a finding and ``fail``."""
-        linted = linting.lint(self.session(), model, nodes, self._target)
-        text = lint_report(linted, "json" if as_json else kind)
+        linted = linting.lint_project(self.session(), model, nodes, self._target)
+        text = linting.lint_text(linted, "json" if as_json else kind)
         if fail and linted.findings:
             raise CompilationError(text)
         return text

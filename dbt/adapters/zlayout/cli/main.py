@@ -276,12 +276,11 @@ def refresh(context: Context, table: str, take_orphans: bool, drop_missing: bool
 def verify(context: Context, table: str, data: bool, as_json: bool) -> None:
     """Compare the index with the files. The exit code is 1 if a cell is wrong."""
     from dbt.adapters.zlayout.adapter.node_lookup import opened_table
-    from dbt.adapters.zlayout.adapter.operations.indexes import verified
-    from dbt.adapters.zlayout.adapter.reports.indexes import verify_report
+    from dbt.adapters.zlayout.adapter.operations.indexes import verified, verify_text
 
     name = context.table(table)
     wrong = verified([opened_table(context.session(name), name)], data)
-    click.echo(verify_report(wrong, as_json=as_json))
+    click.echo(verify_text(wrong, as_json=as_json))
     if any(wrong.values()):
         raise click.exceptions.Exit(1)
 
@@ -327,13 +326,12 @@ def lint(context: Context, table: str | None, sarif: bool, exit_zero: bool, as_j
 
     Needs --manifest. Without TABLE, all tables of the project count.
     """
-    from dbt.adapters.zlayout.adapter.operations import linting
-    from dbt.adapters.zlayout.adapter.reports.linting import lint_report
+    from dbt.adapters.zlayout.adapter.operations.linting import lint_project, lint_text
 
     name = context.table(table) if table else None
     session = context.project_session()
-    linted = linting.lint(session, name, context.every_node, context.target_folder)
-    click.echo(lint_report(linted, "sarif" if sarif else "json" if as_json else "text"))
+    linted = lint_project(session, name, context.every_node, context.target_folder)
+    click.echo(lint_text(linted, "sarif" if sarif else "json" if as_json else "text"))
     if linted.findings and not exit_zero:
         raise click.exceptions.Exit(1)
 

@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError
 from dbt.adapters.zlayout.layout.cost import CostModel
 from dbt.adapters.zlayout.layout.depth import is_deeper, overlap_depth, ranks_of
 from dbt.adapters.zlayout.layout.key_space import KeyBounds, boxes_of
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.timeline.files.naming import data_paths
 
 _BYTES_BEYOND = 16
@@ -82,6 +83,11 @@ class LeftGroup:
     partition: str
     files: int
     reason: str
+
+    def line(self, verb: str) -> str:
+        """Returns what happened to the group, as a line of a list."""
+        place = f" in {self.partition}" if self.partition else ""
+        return f"  {verb} a group of {counted(self.files, 'file')}{place}: {self.reason}"
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.zlayout.adapter.operations.indexes import refresh_text, verify_text
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
-from dbt.adapters.zlayout.adapter.reports.indexes import refresh_report, verify_report
 from dbt.adapters.zlayout.index.verification import lost_files
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
@@ -37,34 +37,34 @@ def test_the_refresh_report_has_a_line_for_each_table() -> None:
         "s.a": Refreshed(4),
         "s.b": Refreshed(7, files_added=1200, files_rebuilt=1, repaired=True, unreadable=("x.p",)),
     }
-    assert refresh_report(done, as_json=False).splitlines() == [
+    assert refresh_text(done, as_json=False).splitlines() == [
         "s.a: index at version 4; nothing to do",
         "s.b: index at version 7; 1,200 files added, 1 file rebuilt, damaged slices replaced, 1 file (x.p) unreadable",
     ]
-    assert [each["version"] for each in json.loads(refresh_report(done, as_json=True))] == [4, 7]
-    assert "No table" in refresh_report({}, as_json=False)
+    assert [each["version"] for each in json.loads(refresh_text(done, as_json=True))] == [4, 7]
+    assert "No table" in refresh_text({}, as_json=False)
 
 
 def test_the_refresh_report_names_missing_files_and_what_to_do() -> None:
-    (line,) = refresh_report({"s.a": Refreshed(4, missing=("p=1/x.p", "y.p"))}, as_json=False).splitlines()
+    (line,) = refresh_text({"s.a": Refreshed(4, missing=("p=1/x.p", "y.p"))}, as_json=False).splitlines()
     assert "2 files (p=1/x.p …) MISSING from the folder: queries fail" in line
     assert "drop_missing: true" in line
-    assert "1 missing file dropped" in refresh_report({"s.a": Refreshed(4, files_dropped=1)}, as_json=False)
+    assert "1 missing file dropped" in refresh_text({"s.a": Refreshed(4, files_dropped=1)}, as_json=False)
 
 
 def test_verify_names_missing_files() -> None:
     (row,) = lost_files(pa.array(["x.parquet"]), "not in the folder; do this").to_pylist()
-    report = verify_report({"s.a": [row]}, as_json=False).splitlines()
+    report = verify_text({"s.a": [row]}, as_json=False).splitlines()
     assert report == ["s.a: 1 wrong cell", "  x.parquet: listed by the table, but not in the folder; do this"]
 
 
 def test_the_verify_report_lists_some_wrong_cells_and_counts_the_rest() -> None:
-    text = verify_report({"s.a": [], "s.b": [{**_CELL, "column": None}] + [_CELL] * 60}, as_json=False).splitlines()
+    text = verify_text({"s.a": [], "s.b": [{**_CELL, "column": None}] + [_CELL] * 60}, as_json=False).splitlines()
     assert text[:2] == ["s.a: every cell is right", "s.b: 61 wrong cells"]
     assert text[2] == "  f'1.parquet  -.min: the index has 1, the file None"
     assert text[3].startswith("  f'1.parquet  a.min: ")
     assert text[-1] == "  … and 11 more (json: true shows all)"
-    assert json.loads(verify_report({"s.b": [_CELL]}, as_json=True)) == [{"table": "s.b", "wrong": [_CELL]}]
+    assert json.loads(verify_text({"s.b": [_CELL]}, as_json=True)) == [{"table": "s.b", "wrong": [_CELL]}]
 
 
 def test_a_hook_refreshes_its_relation_and_leaves_nothing_to_run(macro_stage: Any) -> None:
@@ -81,7 +81,7 @@ def test_a_hook_refreshes_its_relation_and_leaves_nothing_to_run(macro_stage: An
 @pytest.mark.parametrize("model", [None, "m"])
 def test_the_operation_prints_the_report(macro_stage: Any, model: str | None) -> None:
     printed: list[str] = []
-    adapter = Adapter(refresh_report="the report")
+    adapter = Adapter(refresh_text="the report")
     graph = SimpleNamespace(nodes={"n": 1}, sources={"s": 2})
     stage = macro_stage(
         "operations/zlayout_refresh_index.sql", adapter=adapter, graph=graph, print=printed.append, execute=True
@@ -93,7 +93,7 @@ def test_the_operation_prints_the_report(macro_stage: Any, model: str | None) ->
 
 def test_verify_prints_the_report(macro_stage: Any) -> None:
     printed: list[str] = []
-    adapter = Adapter(verify_report="the report")
+    adapter = Adapter(verify_text="the report")
     graph = SimpleNamespace(nodes={}, sources={})
     stage = macro_stage("operations/zlayout_verify.sql", adapter=adapter, graph=graph, print=printed.append)
     stage.call("zlayout_verify", model="m", data=True)

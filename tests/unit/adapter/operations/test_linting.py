@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import compiled_queries, target_folder
-from dbt.adapters.zlayout.adapter.operations.linting import line_of, rewritten_condition
-from dbt.adapters.zlayout.adapter.reports.linting import Finding, Linted, lint_report
+from dbt.adapters.zlayout.adapter.operations.linting import Finding, Linted, line_of, lint_text, rewritten_condition
 from dbt.adapters.zlayout.errors import ConfigError
 
 FOUND = Finding(
@@ -52,23 +51,23 @@ def test_the_line_with_most_words_of_the_condition_is_named() -> None:
 
 
 def test_a_page_ends_with_the_number_of_findings() -> None:
-    lines = lint_report(Linted([FOUND], 3), "text").splitlines()
+    lines = lint_text(Linted([FOUND], 3), "text").splitlines()
     assert lines[0] == "models/words.sql:4: model words, on s.facts: upper(word) = 'W7'"
     assert "reads 30 of 30 files, up to 4.0 KiB too many" in lines[1]
     assert lines[-1] == "1 condition cannot skip files."
-    assert lint_report(Linted([], 1), "text") == "Every condition of 1 compiled query can skip files."
+    assert lint_text(Linted([], 1), "text") == "Every condition of 1 compiled query can skip files."
     some = Linted([], 2, "Spark cannot analyse 1 of 3 compiled queries; q: no table t")
-    assert lint_report(some, "text").splitlines() == [
+    assert lint_text(some, "text").splitlines() == [
         "Every condition of 2 compiled queries can skip files.",
         "Spark cannot analyse 1 of 3 compiled queries; q: no table t.",
     ]
-    assert lint_report(Linted([], 1), "json") == "[]"
+    assert lint_text(Linted([], 1), "json") == "[]"
     with pytest.raises(ConfigError, match="format: 'xml' is not one of text, json, sarif"):
-        lint_report(Linted([FOUND], 1), "xml")
+        lint_text(Linted([FOUND], 1), "xml")
 
 
 def test_a_path_is_a_uri_in_sarif() -> None:
-    (run,) = json.loads(lint_report(Linted([replace(FOUND, path="models\\über uns.sql")], 1), "sarif"))["runs"]
+    (run,) = json.loads(lint_text(Linted([replace(FOUND, path="models\\über uns.sql")], 1), "sarif"))["runs"]
     (place,) = run["results"][0]["locations"]
     assert place["physicalLocation"]["artifactLocation"]["uri"] == "models/%C3%BCber%20uns.sql"
 

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from dbt.adapters.zlayout.adapter.operations import locking
-from dbt.adapters.zlayout.adapter.operations.locking import _within, read_lock
-from dbt.adapters.zlayout.adapter.reports.locking import Lock, LockedCondition, LockedTable, Worse, check_report
+from dbt.adapters.zlayout.adapter.operations.locking import (
+    Lock,
+    LockedCondition,
+    LockedTable,
+    Worse,
+    _within,
+    check_text,
+    read_lock,
+)
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.table.explanation import ConditionReads
 
@@ -76,8 +83,8 @@ def test_a_failure_says_what_was_and_why() -> None:
         "fct_orders: `customer_id = 7` now reads 38 of 40 files, was 4; "
         "cause: the model no longer clusters by customer_id"
     )
-    assert check_report([], 3, as_json=False) == "3 conditions read no more than the lock allows."
-    assert '"sentence"' in check_report([worse], 3, as_json=True)
+    assert check_text([], 3, as_json=False) == "3 conditions read no more than the lock allows."
+    assert '"sentence"' in check_text([worse], 3, as_json=True)
 
 
 def test_a_lock_file_that_cannot_be_written_is_named_with_the_next_step(

@@ -34,7 +34,6 @@ from dbt.adapters.zlayout.adapter.materialize.model_write import (
 from dbt.adapters.zlayout.adapter.materialize.origin import NO_ORIGIN, Origin, origin_of, sources_text
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import check_seed
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
-from dbt.adapters.zlayout.adapter.reports.maintenance import failed_lines
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
 from dbt.adapters.zlayout.errors import ConflictError, WriteError
@@ -208,7 +207,7 @@ class Materialization:
             self._warn_after_commit(f"the rows are written, but clustering failed: {why}")
             return None
         if done is not None and done.groups_failed:
-            why = "\n".join(failed_lines(done))
+            why = "\n".join(done.failed_lines())
             self._warn_after_commit(f"the rows are written, but some groups of files could not be clustered:\n{why}")
         return done
 

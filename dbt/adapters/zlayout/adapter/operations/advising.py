@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries, pruning_conditions
 from dbt.adapters.zlayout.adapter.operations.progress import with_progress
-from dbt.adapters.zlayout.adapter.reports.advising import TableAdvice, advice_report
-from dbt.adapters.zlayout.advice.advice import MIN_GAIN
+from dbt.adapters.zlayout.adapter.output import json_text
+from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice
 from dbt.adapters.zlayout.config.workload import WeightedCondition, heaviest, merged, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import And, expressions_of
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.quantities import counted
+from dbt.adapters.zlayout.quantities import aligned_lines, counted, ruled_lines, size_text
 from dbt.adapters.zlayout.spark.read.query_scans import JoinedColumn, QueryScan
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, condition_text, logged_workload, read_scans
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _MOST_NOTES = 3
 _WHOLE_TABLE = "true"
 _NOTHING = "no query of it is known: run or compile the models that read it, or give predicates"
+_MOST_CONDITIONS = 10
+_LONGEST = 70
 
 
 class ProjectWorkload:
@@ -169,4 +171,88 @@ def advise_report(
             table_advice(table, workload.of(table), gain, workload.join_notes(table))
             for table in with_progress(tables, "advice", "table")
         ]
-    return advice_report(found, as_json=as_json)
+    return advice_text(found, as_json=as_json)
+
+
+@dataclass(frozen=True)
+class TableAdvice:
+    """The advice for one table.
+
+    Attributes:
+        table: ``schema.table``.
+        version: The version that was judged.
+        advice: The advice; None if nothing can be advised.
+        why_not: Why nothing can be advised.
+    """
+
+    table: str
+    version: int
+    advice: Advice | None
+    why_not: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the advice as plain values for JSON. docs/advice.md has the schema."""
+        found = {"table": self.table, "version": self.version, "why_not": self.why_not}
+        return {**found, **({} if self.advice is None else self.advice.to_dict())}
+
+
+def advice_text(found: Sequence[TableAdvice], *, as_json: bool) -> str:
+    """Returns the advice for some tables, those that would save most bytes first."""
+    ordered = sorted(found, key=lambda each: (-(each.advice.saved_bytes if each.advice else -1), each.table))
+    if as_json:
+        return json_text([each.to_dict() for each in ordered])
+    if not ordered:
+        return "The project has no dbt-zlayout table: nothing to advise."
+    return "\n\n".join("\n".join(_lines(each)) for each in ordered)
+
+
+def _lines(found: TableAdvice) -> Iterator[str]:
+    advice = found.advice
+    if advice is None:
+        yield f"{found.table}: no advice: {found.why_not}"
+        return
+    yield f"{found.table}: {advice.why}"
+    yield from (f"  {line}" for line in aligned_lines(list(_facts(advice))))
+    yield ""
+    shown = advice.predicates[:_MOST_CONDITIONS]
+    rows = [
+        (_cut(each.predicate), f"{each.weight:g}", each.source, f"{each.opened_now:.1%}", f"{each.opened_then:.1%}")
+        for each in shown
+    ]
+    head = ("condition", "weight", "from", "opens now", "then")
+    yield from (f"  {line}" for line in ruled_lines(head, rows, right=(1, 3, 4)))
+    if len(advice.predicates) > len(shown):
+        yield f"  … and {counted(len(advice.predicates) - len(shown), 'more condition')} (json: true shows all)"
+    yield from (f"  {each.setting}: {each.why}" for each in advice.settings)
+    yield from (f"  note: {note}" for note in advice.notes)
+
+
+def _facts(advice: Advice) -> Iterator[tuple[str, str]]:
+    yield "zorder", _change(advice.zorder_now, advice.zorder)
+    if advice.by_workload:
+        yield "cuts", "follow the workload"
+    if advice.partition_by or advice.partition_by_now:
+        yield "partition by", _change(advice.partition_by_now, advice.partition_by)
+    if advice.bloom:
+        yield "bloom", _change(advice.bloom_now, advice.bloom)
+    if advice.lookup:
+        yield "lookup", ", ".join(advice.lookup)
+    if advice.files != advice.files_then:
+        yield "files", f"{advice.files:,} -> {advice.files_then:,}"
+    before, after = (size_text(round(each * advice.size_bytes)) for each in (advice.opened_now, advice.opened_then))
+    yield "reads", f"{before if before == after else f'{before} -> {after}'} of {size_text(advice.size_bytes)} a query"
+    if advice.rewrite_bytes:
+        paid = "never" if advice.payback_queries is None else f"after {counted(advice.payback_queries, 'query')}"
+        yield "cost", f"{size_text(advice.rewrite_bytes)} to read and write, paid back {paid}"
+    gains = ", ".join(f"{each:.0%}" for each in advice.gains)
+    yield "gain", f"{gains} with rows and constants that the search has not seen (needed: {advice.min_gain:.0%})"
+
+
+def _change(now: Sequence[str], then: Sequence[str]) -> str:
+    before, after = (", ".join(each) or "none" for each in (now, then))
+    return after if before == after else f"{before} -> {after}"
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

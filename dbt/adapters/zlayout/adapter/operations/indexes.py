@@ -1,4 +1,4 @@
-"""Refreshes and verifies indexes for run-operations, post-hooks and tests."""
+"""Adopts tables, and refreshes, builds and verifies indexes, for run-operations, post-hooks and tests."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from dbt.adapters.zlayout.adapter.node_lookup import (
     tables_with_index,
 )
 from dbt.adapters.zlayout.adapter.operations.progress import progress_of, with_progress
+from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
-from dbt.adapters.zlayout.adapter.reports import indexes
 from dbt.adapters.zlayout.config.known_keys import settings_among
 from dbt.adapters.zlayout.config.settings import OWN_KEYS
 from dbt.adapters.zlayout.errors import ConfigError, TableLostError, TableNotFoundError
+from dbt.adapters.zlayout.index.verification import LOST_FILE, LOST_FILE_ADVICE
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.index.optional_indexes import ColumnSets
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -32,9 +34,12 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dbt.adapters.zlayout.spark.index.optional_indexes import IndexBuilt
+
 _LOG = AdapterLogger("Zlayout")
 # The settings of a model that apply to a table which something else wrote.
 _ADOPTED_WITH = tuple(name for name in inspect.signature(ZTable.adopt).parameters if name in OWN_KEYS)
+_MOST_CELLS = 50
 
 
 def refresh_index(
@@ -42,7 +47,7 @@ def refresh_index(
 ) -> dict[str, Any]:
     """Refreshes the index of a table for a hook, and logs what was done."""
     table, done = _refreshed(session, name_of(relation), take_orphans, drop_missing, {})
-    _LOG.info(indexes.refresh_line(table, done))
+    _LOG.info(refresh_line(table, done))
     return vars(done)
 
 
@@ -54,7 +59,7 @@ def adopt_report(session: SparkSession, name: str, config: Mapping[str, Any], ma
     """
     if is_path(name):
         raise ConfigError(["only a table of the catalog can be adopted; give schema.table, not a folder"], name)
-    return indexes.adopted_report(_adopted(session, name, config, managed=manage), as_json=as_json)
+    return adopted_text(_adopted(session, name, config, managed=manage), as_json=as_json)
 
 
 def refresh_report(
@@ -69,7 +74,7 @@ def refresh_report(
     """Refreshes one index, or all in the project."""
     names = [table.name for table in _indexed(session, nodes, sources)] if model is None else [table_of(model, nodes)]
     done = dict(_refreshed(session, name, take_orphans, drop_missing, config_of_table(name, nodes)) for name in names)
-    return indexes.refresh_report(done, as_json=as_json)
+    return refresh_text(done, as_json=as_json)
 
 
 def index_report(
@@ -95,7 +100,7 @@ def index_report(
     done = change(
         bloom=bloom or (), lookup=lookup or (), stats_expressions=stats_expressions or (), progress=progress_of(table)
     )
-    return indexes.built_report(table.name, done, as_json=as_json)
+    return built_text(table.name, done, as_json=as_json)
 
 
 def verify_report(
@@ -103,7 +108,7 @@ def verify_report(
 ) -> str:
     """Verifies one index, or all in the project."""
     tables = _indexed(session, nodes, sources) if model is None else [opened_table(session, table_of(model, nodes))]
-    return indexes.verify_report(verified(tables, data), as_json=as_json)
+    return verify_text(verified(tables, data), as_json=as_json)
 
 
 def verified(tables: Sequence[ZTable], data: bool) -> dict[str, list[dict[str, Any]]]:
@@ -134,3 +139,89 @@ def _refreshed(
 def _indexed(session: SparkSession, nodes: Nodes, sources: Nodes) -> list[ZTable]:
     loaded = [f"{backquoted(each['schema'])}.{backquoted(each['identifier'])}" for _, each in sorted(sources.items())]
     return tables_with_index(session, dict.fromkeys([*tables_of(nodes), *loaded]))
+
+
+def refresh_line(table: str, done: Refreshed) -> str:
+    """Returns what a refresh did, in one line."""
+    counts = {
+        "added": done.files_added,
+        "removed": done.files_removed,
+        "changed": done.files_changed,
+        "rebuilt": done.files_rebuilt,
+    }
+    parts = [f"{counted(count, 'file')} {word}" for word, count in counts.items() if count]
+    parts += ["damaged slices replaced"] if done.repaired else []
+    parts += (
+        [f"{counted(done.filters_rebuilt, 'file')} read for Bloom filters and lookup indexes"]
+        if done.filters_rebuilt
+        else []
+    )
+    parts += [f"{_files(done.unreadable)} unreadable"] if done.unreadable else []
+    parts += [f"{counted(done.files_dropped, 'missing file')} dropped from the table"] if done.files_dropped else []
+    if done.missing:
+        parts.append(f"{_files(done.missing)} MISSING from the folder: queries fail; {LOST_FILE_ADVICE}")
+    if done.indexed_again:
+        parts.append(
+            "indexed again, because another tool has overwritten the table and its index; if a zordered_table model "
+            f"writes it, build that model, or run `zlayout adopt {table} --manage`"
+        )
+    return f"{table}: index at version {done.version}; {', '.join(parts) or 'nothing to do'}"
+
+
+def adopted_text(table: ZTable, *, as_json: bool) -> str:
+    """Returns what a table is after it was adopted."""
+    count = len(table.snapshot().files)
+    if as_json:
+        level = "managed" if table.is_managed else "indexed"
+        return json_text({"table": table.name, "version": table.version, "files": count, "level": level})
+    state = "only this package may write to it now" if table.is_managed else "other tools may go on writing to it"
+    return f"{table.name}: version {table.version} indexes {counted(count, 'file')}; {state}"
+
+
+def built_text(table: str, done: IndexBuilt, *, as_json: bool) -> str:
+    """Returns which optional parts a table's index has after a change."""
+    if as_json:
+        return json_text({"table": table, **vars(done)})
+    columns = [f"Bloom filters of {', '.join(done.bloom)}"] if done.bloom else []
+    columns += [f"lookup indexes of {', '.join(done.lookup)}"] if done.lookup else []
+    columns += [f"statistics of {', '.join(done.stats_expressions)}"] if done.stats_expressions else []
+    parts = [f"{counted(done.files_read, 'file')} read"] if done.files_read else []
+    if done.files_without:
+        parts.append(
+            f"{counted(done.files_without, 'file')} that {'lacks' if done.files_without == 1 else 'lack'} some of it"
+        )
+    has = " and ".join(columns) or "no optional indexes"
+    return f"{table}: version {done.version} has {has}{''.join(f', {part}' for part in parts)}"
+
+
+def refresh_text(refreshed: Mapping[str, Refreshed], *, as_json: bool) -> str:
+    """Returns what a refresh of some tables did, one line each."""
+    if as_json:
+        return json_text([{"table": table, **vars(done)} for table, done in refreshed.items()])
+    lines = [refresh_line(table, done) for table, done in refreshed.items()]
+    return "\n".join(lines) or "No table with a dbt-zlayout index."
+
+
+def verify_text(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bool) -> str:
+    """Returns the wrong cells of some tables' indexes."""
+    if as_json:
+        return json_text([{"table": table, "wrong": list(cells)} for table, cells in found.items()])
+    lines = []
+    for table, cells in found.items():
+        lines.append(f"{table}: " + (counted(len(cells), "wrong cell") if cells else "every cell is right"))
+        lines += map(_cell_line, cells[:_MOST_CELLS])
+        if len(cells) > _MOST_CELLS:
+            lines.append(f"  … and {len(cells) - _MOST_CELLS:,} more (json: true shows all)")
+    return "\n".join(lines) or "No table with a dbt-zlayout index."
+
+
+def _files(paths: Sequence[str]) -> str:
+    """Returns the number of some files, with the first one as an example."""
+    return f"{counted(len(paths), 'file')} ({paths[0]}{' …' if len(paths) > 1 else ''})"
+
+
+def _cell_line(cell: Mapping[str, Any]) -> str:
+    if cell["cell"] == LOST_FILE:
+        return f"  {cell['path']}: {cell['stored']}, but {cell['found']}"
+    name = f"{cell['column'] or '-'}.{cell['cell']}"
+    return f"  {cell['path']}  {name}: the index has {cell['stored']}, the file {cell['found']}"

@@ -13,8 +13,8 @@ from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, table_advice
 from dbt.adapters.zlayout.adapter.operations.linting import find_conditions
 from dbt.adapters.zlayout.adapter.operations.progress import with_progress
-from dbt.adapters.zlayout.adapter.reports import write_whole
-from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
+from dbt.adapters.zlayout.adapter.output import write_whole
+from dbt.adapters.zlayout.adapter.report_page.layout_page import (
     Section,
     Unreadable,
     most_files,

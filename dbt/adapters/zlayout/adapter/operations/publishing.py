@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -11,14 +11,13 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, opened_table
-from dbt.adapters.zlayout.adapter.reports import history, json_text
+from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.log.file_slices import log_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
 
 _LOG = AdapterLogger("Zlayout")
 
@@ -39,7 +38,7 @@ def publish_report(
     if (formats is not None or publish_catalog is not None) and model is None:
         raise CompilationError("zlayout_publish switches formats and catalog of one table only; say {model: …}")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
-    return history.publish_report(
+    return publish_text(
         {table.name: table.publish(formats, publish_catalog=publish_catalog) for table in tables}, as_json=as_json
     )
 
@@ -68,3 +67,23 @@ def files_bytes(session: SparkSession, table: str, version: int | None, kind: st
     if kind == "json":
         return f"{json_text(files.to_pylist())}\n".encode()
     return "".join(f"{path}\n" for path in files["path"].to_pylist()).encode()
+
+
+def publish_text(seen: Mapping[str, Mapping[str, int | None]], *, as_json: bool) -> str:
+    """Returns the version of each table that readers of each format see.
+
+    >>> print(publish_text({"shop.orders": {"delta": 7}, "shop.items": {}}, as_json=False))
+    shop.orders: delta readers see version 7
+    shop.items: not published
+    """
+    if as_json:
+        return json_text([{"table": table, "published": dict(formats)} for table, formats in seen.items()])
+    if not seen:
+        return "No dbt-zlayout table to publish."
+    lines = []
+    for table, formats in seen.items():
+        for name, version in formats.items():
+            lines.append(f"{table}: {name} readers see {'no version' if version is None else f'version {version}'}")
+        if not formats:
+            lines.append(f"{table}: not published")
+    return "\n".join(lines)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,31 @@ from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, opened_table
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between, whole_number
+from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, view_name
-from dbt.adapters.zlayout.adapter.reports import history
+from dbt.adapters.zlayout.quantities import aligned_lines, counted, size_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+    from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
+
 _PERSISTENT = ("view", "materialized_view")
+_HISTORY = (
+    "version",
+    "committed at",
+    "operation",
+    "rows",
+    "+rows",
+    "~rows",
+    "-rows",
+    "+files",
+    "-files",
+    "bytes added",
+)
+_NUMBERS = (0, 3, 4, 5, 6, 7, 8, 9)
+_FIGURES = ("rows", "rows_inserted", "rows_updated", "rows_deleted", "files_added", "files_removed", "bytes_added")
 
 
 def relation_at(
@@ -51,7 +70,7 @@ def history_report(session: SparkSession, table: str, limit: object, as_json: bo
     """Lists the versions of a table."""
     found = opened_table(session, table)
     rows = found.history(None if limit is None else whole_number("limit", limit, least=1)).to_pylist()
-    return history.history_report(found.name, rows, as_json=as_json)
+    return history_text(found.name, rows, as_json=as_json)
 
 
 def rollback_report(
@@ -63,7 +82,7 @@ def rollback_report(
     if not past:
         raise CompilationError("zlayout_rollback needs {model: …, version: …}, or instant or timestamp")
     to_version = found.version_at(**past)
-    return history.rollback_report(found.name, to_version, found.rollback(to_version), as_json=as_json)
+    return rollback_text(found.name, to_version, found.rollback(to_version), as_json=as_json)
 
 
 def clean_report(
@@ -80,7 +99,7 @@ def clean_report(
     hours = None if retain_hours is None else number_between("retain_hours", retain_hours, 0.0)
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
     cleaned = {table.name: table.clean(dry_run, retain_versions=versions, retain_hours=hours) for table in tables}
-    return history.clean_report(cleaned, dry_run=dry_run, as_json=as_json)
+    return clean_text(cleaned, dry_run=dry_run, as_json=as_json)
 
 
 def _past_version(version: object, instant: object, timestamp: object) -> dict[str, Any]:
@@ -106,3 +125,55 @@ def _check_node(model: Mapping[str, Any]) -> None:
             f"{model.get('unique_id')}: zlayout_at returns a temporary view, which a persistent {kept_as} cannot read. "
             "Make this a table, incremental or zordered_table"
         )
+
+
+def history_text(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> str:
+    """Returns the versions of a table, with times in UTC."""
+    if as_json:
+        return json_text([{**row, "committed_at": _utc(row["committed_at"])} for row in rows])
+    cells = [
+        (
+            str(row["version"]),
+            _utc(row["committed_at"]),
+            row["operation"],
+            *(_number(row[name]) for name in _FIGURES),
+        )
+        for row in rows
+    ]
+    return "\n".join([table, *aligned_lines([_HISTORY, *cells], right=_NUMBERS)])
+
+
+def rollback_text(table: str, to_version: int, done: CommitSummary, *, as_json: bool) -> str:
+    """Returns what a rollback did."""
+    if as_json:
+        return json_text({"table": table, "to_version": to_version, **done.to_dict()})
+    return (
+        f"{table}: version {done.version} restores version {to_version}: {counted(done.rows, 'row')}, "
+        f"{counted(done.files_added, 'file')} restored, {counted(done.files_removed, 'file')} removed"
+    )
+
+
+def clean_text(cleaned: Mapping[str, CleanResult], *, dry_run: bool, as_json: bool) -> str:
+    """Returns what a clean of some tables deleted or would delete."""
+    if as_json:
+        return json_text([{"table": table, "dry_run": dry_run, **vars(result)} for table, result in cleaned.items()])
+    if not cleaned:
+        return "No dbt-zlayout table to clean."
+    verb = "would delete" if dry_run else "deleted"
+    lines = []
+    for table, result in cleaned.items():
+        oldest = "" if result.oldest_version is None else f"; the oldest readable version is {result.oldest_version}"
+        lines.append(f"{table}: {verb} {counted(result.files, 'file')} ({size_text(result.bytes)}){oldest}")
+        lines += [f"  not deleted: {problem}" for problem in result.failed]
+        if dry_run:
+            lines += [f"  {path}" for path in result.paths]
+    return "\n".join(lines)
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _utc(moment: dt.datetime) -> str:
+    """Returns the time to the millisecond, in the form that ``zlayout_at(timestamp=…)`` accepts."""
+    return f"{moment.astimezone(dt.timezone.utc):%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"

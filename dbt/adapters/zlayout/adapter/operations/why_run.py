@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
 from dbt.adapters.zlayout.adapter.materialize.origin import FILE_CHANGED, NO_ORIGIN, reasons_to_run, sources_text
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of, table_of_node
-from dbt.adapters.zlayout.adapter.reports import json_text
+from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message

@@ -144,6 +144,14 @@ class ClusterSummary:
             bytes_rewritten=plan.bytes_rewritten,
         )
 
+    def dropped_lines(self) -> list[str]:
+        """Returns one line for each group that gave way to another writer."""
+        return [each.line("dropped") for each in self.groups_dropped]
+
+    def failed_lines(self) -> list[str]:
+        """Returns one line for each group that could not be read or written."""
+        return [each.line("failed on") for each in self.groups_failed]
+
     @property
     def depth_before(self) -> float:
         """Overlap depth before the clustering."""

@@ -14,7 +14,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from dbt.adapters.zlayout.adapter.reports import json_text
+from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.layout.clustering_measures import ClusteringMeasures
 from dbt.adapters.zlayout.layout.file_map import FileMap

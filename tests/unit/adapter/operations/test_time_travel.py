@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.operations.time_travel import relation_at
+from dbt.adapters.zlayout.adapter.operations.time_travel import clean_text, history_text, relation_at
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
-from dbt.adapters.zlayout.adapter.reports.history import clean_report, history_report
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
 
 _ROWS = [
@@ -36,7 +35,7 @@ _TABLE = ZlayoutRelation.create(schema="s", identifier="t")
 
 
 def test_history_is_a_table() -> None:
-    assert history_report("s.t", _ROWS, as_json=False).splitlines() == [
+    assert history_text("s.t", _ROWS, as_json=False).splitlines() == [
         "s.t",
         "version  committed at                 operation   rows  +rows  ~rows  -rows  +files  -files  bytes added",
         "     10  2024-01-01 12:00:00.010 UTC  overwrite      -      -      7      8       1       0      123,456",
@@ -45,21 +44,21 @@ def test_history_is_a_table() -> None:
 
 
 def test_history_as_json_keeps_everything() -> None:
-    told = json.loads(history_report("s.t", _ROWS, as_json=True))
+    told = json.loads(history_text("s.t", _ROWS, as_json=True))
     assert told == [{**row, "committed_at": f"2024-01-01 12:00:00.0{row['version']:02} UTC"} for row in _ROWS]
 
 
 def test_the_clean_report_lists_tables_and_in_a_dry_run_files() -> None:
     cleaned = {"s.t": CleanResult(2, 3000, 4, ("a", "b"))}
-    assert clean_report(cleaned, dry_run=False, as_json=False) == (
+    assert clean_text(cleaned, dry_run=False, as_json=False) == (
         "s.t: deleted 2 files (2.9 KiB); the oldest readable version is 4"
     )
-    assert clean_report(cleaned, dry_run=True, as_json=False).splitlines() == [
+    assert clean_text(cleaned, dry_run=True, as_json=False).splitlines() == [
         "s.t: would delete 2 files (2.9 KiB); the oldest readable version is 4",
         "  a",
         "  b",
     ]
-    assert json.loads(clean_report(cleaned, dry_run=True, as_json=True)) == [
+    assert json.loads(clean_text(cleaned, dry_run=True, as_json=True)) == [
         {
             "table": "s.t",
             "dry_run": True,
@@ -74,11 +73,11 @@ def test_the_clean_report_lists_tables_and_in_a_dry_run_files() -> None:
 
 def test_the_clean_report_names_what_could_not_be_deleted() -> None:
     cleaned = {"s.t": CleanResult(1, 3000, 4, ("b",), ("a: Permission denied",))}
-    assert clean_report(cleaned, dry_run=False, as_json=False).splitlines() == [
+    assert clean_text(cleaned, dry_run=False, as_json=False).splitlines() == [
         "s.t: deleted 1 file (2.9 KiB); the oldest readable version is 4",
         "  not deleted: a: Permission denied",
     ]
-    assert clean_report({}, dry_run=True, as_json=False) == "No dbt-zlayout table to clean."
+    assert clean_text({}, dry_run=True, as_json=False) == "No dbt-zlayout table to clean."
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from made_tables import MadeTable, grid, scattered
 
-from dbt.adapters.zlayout.adapter.reports.page import layout_page
-from dbt.adapters.zlayout.adapter.reports.page.layout_page import (
+from dbt.adapters.zlayout.adapter.report_page import layout_page
+from dbt.adapters.zlayout.adapter.report_page.layout_page import (
     Section,
     Unreadable,
     most_files,

@@ -12,11 +12,11 @@ import pytest
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.operations import diagnostics
-from dbt.adapters.zlayout.adapter.reports.diagnostics import (
+from dbt.adapters.zlayout.adapter.operations.diagnostics import (
     clustering_text,
     depth_problem,
-    explanation_report,
-    information_report,
+    explanation_text,
+    information_text,
     problem_line,
     pruning_problem,
 )
@@ -135,17 +135,17 @@ def test_only_the_first_columns_are_listed() -> None:
 def test_information_begins_with_the_verdict_and_keeps_the_rest_for_verbose() -> None:
     problem = Problem(Level.POOR, "files overlap", Remedy("cluster", "s.t"))
     verdict = TableVerdict(Level.POOR, "Poor: files overlap", (problem,))
-    lines = information_report(_INFORMATION, None, verdict, as_json=False).splitlines()
+    lines = information_text(_INFORMATION, None, verdict, as_json=False).splitlines()
     assert lines == [
         "Poor: files overlap",
         "  dbt run-operation zlayout_cluster --args '{model: s.t}'",
         "s.t (managed, version 3): 1,200,000 rows in 7 files, 2.0 KiB, clustered by a, b",
         "verbose: true shows the whole state",
     ]
-    lines = information_report(_INFORMATION, None, verdict, as_json=False, with_dbt=False).splitlines()
+    lines = information_text(_INFORMATION, None, verdict, as_json=False, with_dbt=False).splitlines()
     assert (lines[1], lines[-1]) == ("  zlayout cluster s.t", "--verbose shows the whole state")
-    assert clustering_text(_information()) in information_report(_INFORMATION, _information(), verdict, as_json=False)
-    verbose = information_report(_INFORMATION, _information(), verdict, as_json=False, verbose=True)
+    assert clustering_text(_information()) in information_text(_INFORMATION, _information(), verdict, as_json=False)
+    verbose = information_text(_INFORMATION, _information(), verdict, as_json=False, verbose=True)
     assert verbose.startswith("Poor: files overlap\n")
     assert verbose.endswith("\n\n" + clustering_text(_information()))
 
@@ -153,7 +153,7 @@ def test_information_begins_with_the_verdict_and_keeps_the_rest_for_verbose() ->
 def test_a_problem_that_does_not_lead_is_listed_below() -> None:
     problems = (Problem(Level.POOR, "files overlap"), Problem(Level.FAIR, "a plan waits", Remedy("cluster", "s.t")))
     verdict = TableVerdict(Level.POOR, "Poor: files overlap", problems)
-    assert information_report(_INFORMATION, None, verdict, as_json=False).splitlines()[:3] == [
+    assert information_text(_INFORMATION, None, verdict, as_json=False).splitlines()[:3] == [
         "Poor: files overlap",
         "  a plan waits",
         "  dbt run-operation zlayout_cluster --args '{model: s.t}'",
@@ -162,11 +162,11 @@ def test_a_problem_that_does_not_lead_is_listed_below() -> None:
 
 def test_information_as_json_has_the_layout_and_the_verdict() -> None:
     found = _information()
-    read = json.loads(information_report(_INFORMATION, found, _GOOD, as_json=True))
+    read = json.loads(information_text(_INFORMATION, found, _GOOD, as_json=True))
     assert read["clustering"] == found.to_dict()
     assert read["verdict"] == {"level": "good", "sentence": "Good: fine", "reads_times_the_best": None, "problems": []}
     assert read["rows"] == 1200000
-    assert json.loads(information_report(_INFORMATION, None, _GOOD, as_json=True))["clustering"] is None
+    assert json.loads(information_text(_INFORMATION, None, _GOOD, as_json=True))["clustering"] is None
 
 
 @pytest.mark.parametrize(
@@ -268,19 +268,19 @@ def test_a_test_with_a_where_is_an_error() -> None:
 
 
 def test_an_explanation_is_a_page_for_people() -> None:
-    assert "reads 1 of 2 files" in explanation_report([_EXPLANATION], as_json=False)
+    assert "reads 1 of 2 files" in explanation_text([_EXPLANATION], as_json=False)
 
 
 def test_a_query_without_dbt_zlayout_tables_has_nothing_to_explain() -> None:
-    assert "nothing to explain" in explanation_report([], as_json=False)
+    assert "nothing to explain" in explanation_text([], as_json=False)
 
 
 def test_json_has_the_whole_explanation() -> None:
-    assert json.loads(explanation_report([_EXPLANATION], as_json=True)) == [_EXPLANATION.to_dict()]
+    assert json.loads(explanation_text([_EXPLANATION], as_json=True)) == [_EXPLANATION.to_dict()]
 
 
 def test_verbose_information_is_a_readable_column() -> None:
-    text = information_report(_INFORMATION, None, _GOOD, as_json=False, verbose=True)
+    text = information_text(_INFORMATION, None, _GOOD, as_json=False, verbose=True)
     lines = dict(line.split("  ", 1) for line in text.splitlines()[2:])
     assert {key.strip(): value.strip() for key, value in lines.items()} == {
         "name": "s.t",

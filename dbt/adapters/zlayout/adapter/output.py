@@ -1,4 +1,4 @@
-"""The output of run-operations: text for people, JSON for programs, and files."""
+"""What run-operations put out besides text for people: JSON for programs, and files."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.reports import write_whole
+from dbt.adapters.zlayout.adapter.output import write_whole
 from dbt.adapters.zlayout.errors import ConfigError
 
 

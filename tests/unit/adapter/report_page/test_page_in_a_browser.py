@@ -9,7 +9,7 @@ import pytest
 from browser import Browser
 from made_tables import MadeTable, grid, scattered
 
-from dbt.adapters.zlayout.adapter.reports.page.layout_page import most_files, report_page
+from dbt.adapters.zlayout.adapter.report_page.layout_page import most_files, report_page
 from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.table.layout_report import ReportedCondition, TableReport
 from dbt.adapters.zlayout.timeline.files.action import Operation
