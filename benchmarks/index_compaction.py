@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 from planning import bounds_of, files_of, milliseconds
 
-from dbt.adapters.zlayout.index.slices import COLUMN_STATS
+from dbt.adapters.zlayout.index.slice_writing import COLUMN_STATS
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation

@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.index.slice_cache import SliceCache, read_slice
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.slice_reading import SliceCache, read_slice
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Expr, In, Op, StartsWith

@@ -26,7 +26,7 @@ from planning import bounds_of
 from pyiceberg.catalog.memory import InMemoryCatalog
 from pyiceberg.table import StaticTable
 
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.publish.formats import FORMATS as PUBLISHED
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation

@@ -25,7 +25,7 @@ from clustering import ROOT, make_lineitem
 from clustering_engines import session, timed
 from planning import column_stats
 
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Op
 from dbt.adapters.zlayout.pruning.scan import plan_scan

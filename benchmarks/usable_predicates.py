@@ -19,7 +19,7 @@ from typing import Any
 from anchor_shapes import COMPARISONS, delta, hudi, iceberg, is_column, top_conjuncts
 from pyspark.sql import SparkSession
 
-from dbt.adapters.zlayout.pruning import Verdict
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, tree_of

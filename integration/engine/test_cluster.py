@@ -9,7 +9,7 @@ import pytest
 from comparing import same_checksum, same_rows
 from test_modify import EVERY_TYPE, files_of
 
-from dbt.adapters.zlayout.config import parse_table_config
+from dbt.adapters.zlayout.config.table_config import parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.spark.cluster import group_writer as cluster_write
 from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter, check_same_rows

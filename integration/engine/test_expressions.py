@@ -14,7 +14,7 @@ from expression_tables import random_rows, write_rows
 from judging import judged_files
 from pyspark.sql.functions import expr
 
-from dbt.adapters.zlayout.pruning import Verdict
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 ZONES = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "UTC", "Australia/Lord_Howe", "America/St_Johns", "Pacific/Apia", "+05:30"]  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 from judging import judged_files
 from pyspark.sql.functions import expr
 
-from dbt.adapters.zlayout.pruning import Verdict
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 FOLDER = Path(__file__).parents[2] / "tests" / "fixtures" / "pruning"

@@ -389,7 +389,7 @@ def test_any_state_of_the_index_gives_the_same_rows_and_is_repaired(spark, name,
 def test_columns_that_get_statistics_later_get_them_for_old_files_too(spark, name):
     table = managed(spark, name, stats_columns=["k"])
     assert table.explain("w = 'w77'").skipped_files == 0
-    from dbt.adapters.zlayout.config import parse_table_config
+    from dbt.adapters.zlayout.config.table_config import parse_table_config
 
     settings = parse_table_config({"zorder": ["id"], "stats_columns": 32, "target_file_size": "8kb"})
     table.append(spark.sql("select 100000 id, 1 k, 'x' w"), settings=settings)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from comparing import same_rows
 
-from dbt.adapters.zlayout.config import parse_table_config
+from dbt.adapters.zlayout.config.table_config import parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, WriteError
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.write import replace as rewrite_table

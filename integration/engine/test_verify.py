@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.index.ranged_slices import slice_bytes
-from dbt.adapters.zlayout.index.slice_cache import read_slice
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.column_slices import slice_bytes
+from dbt.adapters.zlayout.index.slice_reading import read_slice
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import with_column_paths
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog

@@ -16,7 +16,7 @@ from fault_points import changes, logged
 from fault_rows import Rows, frame_of, rows_of
 from pyiceberg.table import StaticTable
 
-from dbt.adapters.zlayout.config import parse_table_config
+from dbt.adapters.zlayout.config.table_config import parse_table_config
 from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.table.ztable import ZTable

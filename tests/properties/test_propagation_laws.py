@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from dbt.adapters.zlayout.predicate import functions as f
 from dbt.adapters.zlayout.predicate.expr import Call, Column, Compare, Function, Op
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
-from dbt.adapters.zlayout.pruning import ColumnBounds
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 
 OVERFLOW = object()
 """Spark raises an error, wraps around or gives null, as its mode says."""

@@ -43,8 +43,11 @@ from dbt.adapters.zlayout.predicate.expr import (
     if_else,
 )
 from dbt.adapters.zlayout.predicate.normal_form import normal_form, push_not, simplify
-from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
 from dbt.adapters.zlayout.pruning.cost_limits import Limits, cost_of, limited
+from dbt.adapters.zlayout.pruning.evaluation import verdicts
+from dbt.adapters.zlayout.pruning.prune import prune
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
 NAN, INFINITY = float("nan"), float("inf")
 UTC_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.errors import FileMissingError
+from dbt.adapters.zlayout.index.column_slices import chunk_of, values_of
 from dbt.adapters.zlayout.index.memory_budget import MemoryBudget
-from dbt.adapters.zlayout.index.ranged_slices import chunk_of, values_of
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles

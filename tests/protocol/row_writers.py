@@ -18,8 +18,8 @@ from lookup_index import ASKED_FOR, covered, entries_of, index_after
 from simulated_store import LiveScript, Script, ScriptedStore, World
 
 from dbt.adapters.zlayout.errors import ConflictError, VersionNotFoundError
-from dbt.adapters.zlayout.index.slice_cache import SliceCache
-from dbt.adapters.zlayout.index.slices import slice_path
+from dbt.adapters.zlayout.index.slice_reading import SliceCache
+from dbt.adapters.zlayout.index.slice_writing import slice_path
 from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Plugin", "ZTable", "enable", "explain_query"]
 
-_HOMES = {"Plugin": "plugin", "ZTable": "table", "enable": "spark.read.session", "explain_query": "table"}
+_HOMES = {"Plugin": "plugin", "ZTable": "table.ztable", "enable": "spark.read.session", "explain_query": "table.ztable"}
 
 
 def __getattr__(name: str) -> Any:

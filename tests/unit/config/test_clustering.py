@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.clustering import (
     AutoKeys,
     ClusterStrategy,
@@ -14,7 +13,7 @@ from dbt.adapters.zlayout.config.clustering import (
     parse_reclustering,
     parse_strategy,
 )
-from dbt.adapters.zlayout.config.table_config import TableConfig, read_stored, stored_settings
+from dbt.adapters.zlayout.config.table_config import TableConfig, parse_table_config, read_stored, stored_settings
 from dbt.adapters.zlayout.errors import ConfigError
 
 

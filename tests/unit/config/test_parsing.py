@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.zlayout.config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.config.column_names import (
     format_column_path,
     format_column_set,
@@ -17,7 +16,13 @@ from dbt.adapters.zlayout.config.column_names import (
 from dbt.adapters.zlayout.config.known_keys import DBT_KEYS
 from dbt.adapters.zlayout.config.schema_check import check_against_schema
 from dbt.adapters.zlayout.config.settings import OWN_KEYS
-from dbt.adapters.zlayout.config.table_config import PublishingConfig, read_stored, stored_settings
+from dbt.adapters.zlayout.config.table_config import (
+    PublishingConfig,
+    TableConfig,
+    parse_table_config,
+    read_stored,
+    stored_settings,
+)
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.config import TableConfig, check_against_schema, parse_table_config
-from dbt.adapters.zlayout.config.schema_check import sort_columns
+from dbt.adapters.zlayout.config.schema_check import check_against_schema, sort_columns
+from dbt.adapters.zlayout.config.table_config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError
 
 SCHEMA = pa.schema(

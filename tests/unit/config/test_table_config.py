@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from dbt.adapters.zlayout.config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
-from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
+from dbt.adapters.zlayout.config.table_config import TableConfig, parse_table_config, read_stored, stored_settings
 
 CONFIGS = (
     {},

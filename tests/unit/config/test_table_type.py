@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from dbt.adapters.zlayout.config import check_against_schema, parse_table_config
 from dbt.adapters.zlayout.config.clustering import parse_reclustering
-from dbt.adapters.zlayout.config.table_config import read_stored, stored_settings
+from dbt.adapters.zlayout.config.schema_check import check_against_schema
+from dbt.adapters.zlayout.config.table_config import parse_table_config, read_stored, stored_settings
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS, TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 

@@ -11,11 +11,11 @@ import pytest
 from slices_in_memory import MemoryStore
 
 from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.index.column_slices import RangedSlice, slice_bytes
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
-from dbt.adapters.zlayout.index.ranged_slices import RangedSlice, slice_bytes
-from dbt.adapters.zlayout.index.slice_cache import verified
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.slice_reading import verified
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.bound_cutting import SHORT_BOUND_BYTES
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex

@@ -33,7 +33,10 @@ from dbt.adapters.zlayout.predicate.expr import (
     if_else,
 )
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
-from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
+from dbt.adapters.zlayout.pruning.evaluation import verdicts
+from dbt.adapters.zlayout.pruning.prune import prune
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
 SKIP, READ, ALL_ROWS = Verdict
 INT, LONG, DOUBLE, DATE, TEXT = pa.int32(), pa.int64(), pa.float64(), pa.date32(), pa.string()

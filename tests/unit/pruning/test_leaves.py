@@ -27,7 +27,10 @@ from dbt.adapters.zlayout.predicate.expr import (
     StartsWith,
     Unknown,
 )
-from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
+from dbt.adapters.zlayout.pruning.evaluation import verdicts
+from dbt.adapters.zlayout.pruning.prune import prune
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
 SKIP, READ, ALL_ROWS = Verdict
 NAN = float("nan")

@@ -25,7 +25,10 @@ from dbt.adapters.zlayout.predicate.expr import (
     StartsWith,
     Unknown,
 )
-from dbt.adapters.zlayout.pruning import ColumnBounds, Verdict, prune, verdicts
+from dbt.adapters.zlayout.pruning.evaluation import verdicts
+from dbt.adapters.zlayout.pruning.prune import prune
+from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
+from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
 SHIPDATE = Column(("l_shipdate",), pa.date32())
 PARTKEY = Column(("l_partkey",), pa.int64())

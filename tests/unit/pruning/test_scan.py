@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.index.bloom.filter_slices import Positions
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, PartitionStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.index.open_slices import SliceStore
+from dbt.adapters.zlayout.index.column_slices import SliceStore
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, cast_stats, column_paths
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex

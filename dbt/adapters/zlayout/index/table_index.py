@@ -20,18 +20,19 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.errors import CorruptError, ZlayoutError
 from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, FilterSlice, Positions
 from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters, TableFilters
-from dbt.adapters.zlayout.index.file_keys import FILE_KEY, file_keys
+from dbt.adapters.zlayout.index.column_slices import Groups, OpenSlice, SliceStore
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.memory_budget import HELD, MemoryBudget
-from dbt.adapters.zlayout.index.open_slices import Groups, OpenSlice, SliceStore
-from dbt.adapters.zlayout.index.slice_cache import read_slice
-from dbt.adapters.zlayout.index.slices import (
+from dbt.adapters.zlayout.index.slice_reading import read_slice
+from dbt.adapters.zlayout.index.slice_writing import (
     COLUMN_STATS,
     FILE_COUNT,
+    FILE_KEY,
     PARTITION_PREFIX,
     PARTITION_STATS,
     WHOLE,
+    file_keys,
 )
 from dbt.adapters.zlayout.index.statistics.column_stats import (
     EXAMINED,

@@ -149,7 +149,7 @@ def prune(
         The same verdicts as `evaluation.verdicts`, with the reports.
 
     >>> from dbt.adapters.zlayout.predicate.expr import Column, Compare, Op
-    >>> from dbt.adapters.zlayout.pruning import ColumnBounds
+    >>> from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
     >>> exact, none = pa.array([True, True]), pa.array([0, 0])
     >>> bounds = ColumnBounds(pa.int64(), pa.array([1, 50]), pa.array([40, 90]), exact, exact, none, none)
     >>> class TwoFiles:

@@ -17,8 +17,8 @@ from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, TableS
 from dbt.adapters.zlayout.advice.query import Query
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
 from dbt.adapters.zlayout.advice.table_settings import PresentSettings, missing_expressions
-from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
+from dbt.adapters.zlayout.config.table_config import TableConfig
 from dbt.adapters.zlayout.config.workload import GIVEN, WeightedCondition, heaviest, merged
 from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.keys import is_orderable

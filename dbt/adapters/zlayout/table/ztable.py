@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice
-from dbt.adapters.zlayout.config import parse_table_config
 from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS, MergeRules
 from dbt.adapters.zlayout.config.known_keys import unknown_settings
 from dbt.adapters.zlayout.config.settings import Scope, keys_of
+from dbt.adapters.zlayout.config.table_config import parse_table_config
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.config.workload import WeightedCondition, parse_workload
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, VersionNotFoundError

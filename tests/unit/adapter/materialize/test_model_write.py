@@ -18,9 +18,9 @@ from dbt.adapters.zlayout.adapter.materialize.model_write import (
     unused_settings,
     zone_warning,
 )
-from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.clustering import ClusteringConfig
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
+from dbt.adapters.zlayout.config.table_config import TableConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.config import parse_table_config
-from dbt.adapters.zlayout.config.table_config import stored_settings
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.config.table_config import parse_table_config, stored_settings
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.publish import spark_manifest
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TablePath

@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_pa
 from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.split_block import filter_bytes
 from dbt.adapters.zlayout.index.bloom.table_filters import TableFilters
-from dbt.adapters.zlayout.index.slice_cache import SliceCache
+from dbt.adapters.zlayout.index.slice_reading import SliceCache
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import Column
 from dbt.adapters.zlayout.store.local import LocalStore

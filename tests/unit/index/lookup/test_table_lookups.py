@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes, runs_of
 from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice, SliceName
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
-from dbt.adapters.zlayout.index.slice_cache import SliceCache
+from dbt.adapters.zlayout.index.slice_reading import SliceCache
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import Column
 from dbt.adapters.zlayout.spark.commit import optional_slices

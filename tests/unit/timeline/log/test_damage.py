@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.errors import ConflictError, CorruptError, NewerFormatError, StoreError, ZlayoutError
-from dbt.adapters.zlayout.index.slice_cache import open_slice, read_columns
+from dbt.adapters.zlayout.index.slice_reading import open_slice, read_columns
 from dbt.adapters.zlayout.table.measures import commit_history
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import CHECKPOINT_HINT, CLEAN_FOLDER, log_path

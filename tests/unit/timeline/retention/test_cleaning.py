@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.zlayout.index.slices import slice_path
+from dbt.adapters.zlayout.index.slice_writing import slice_path
 from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.naming import (

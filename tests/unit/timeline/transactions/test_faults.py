@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbt.adapters.zlayout.errors import StoreError
-from dbt.adapters.zlayout.index.slices import slice_path
+from dbt.adapters.zlayout.index.slice_writing import slice_path
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, manifest_bytes, manifest_path, retire
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation

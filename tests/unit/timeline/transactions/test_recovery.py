@@ -10,7 +10,7 @@ import obstore.store
 import pytest
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError
-from dbt.adapters.zlayout.index.slices import slice_path
+from dbt.adapters.zlayout.index.slice_writing import slice_path
 from dbt.adapters.zlayout.store.cloud import CloudStore
 from dbt.adapters.zlayout.store.protocol import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation, State

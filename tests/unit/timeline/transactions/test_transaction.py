@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError
-from dbt.adapters.zlayout.index.slices import slice_path
+from dbt.adapters.zlayout.index.slice_writing import slice_path
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import LOG_FOLDER, TIMELINE_FOLDER, log_path

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.dbt_errors import warn
-from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
 from dbt.adapters.zlayout.config.column_names import spelled_as
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
@@ -21,7 +20,7 @@ from dbt.adapters.zlayout.config.known_keys import (
     with_meta_settings,
 )
 from dbt.adapters.zlayout.config.settings import SKIP_UNCHANGED
-from dbt.adapters.zlayout.config.table_config import read_table_config
+from dbt.adapters.zlayout.config.table_config import TableConfig, read_table_config
 from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.index.slice_cache import SHARED
-from dbt.adapters.zlayout.index.slices import (
+from dbt.adapters.zlayout.index.slice_reading import SHARED
+from dbt.adapters.zlayout.index.slice_writing import (
     COLUMN_STATS,
     PARTITION_STATS,
     partition_slice,

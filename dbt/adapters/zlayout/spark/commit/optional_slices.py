@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.index.lookup import lookup_slices
 from dbt.adapters.zlayout.index.lookup.hash_runs import MOST_BUCKET_BITS, HashRun, RunPiece, runs_of
 from dbt.adapters.zlayout.index.lookup.lookup_key import KeyPaths, key_name
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice, Pairs, SliceName, slice_bytes
-from dbt.adapters.zlayout.index.slice_cache import SHARED_FILTERS, SHARED_LOOKUPS, SliceCache
+from dbt.adapters.zlayout.index.slice_reading import SHARED_FILTERS, SHARED_LOOKUPS, SliceCache
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.distinct_values import Pieces
 from dbt.adapters.zlayout.spark.files.file_report import FilterPiece, filters_of

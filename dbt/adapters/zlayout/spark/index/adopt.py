@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.config import TableConfig, check_against_schema
-from dbt.adapters.zlayout.config.table_config import stored_settings
+from dbt.adapters.zlayout.config.schema_check import check_against_schema
+from dbt.adapters.zlayout.config.table_config import TableConfig, stored_settings
 from dbt.adapters.zlayout.config.table_type import OP
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.publish.spark_manifest import paths_to_adopt

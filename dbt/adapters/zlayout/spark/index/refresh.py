@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.config.table_config import StatisticsConfig
+from dbt.adapters.zlayout.config.table_config import StatisticsConfig, TableConfig
 from dbt.adapters.zlayout.config.table_type import INSTANT, SEQ
 from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.index.gaps import Gaps, gaps_of, news_in

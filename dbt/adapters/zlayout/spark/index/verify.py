@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path, format_column_set
-from dbt.adapters.zlayout.config.table_config import StatisticsConfig
+from dbt.adapters.zlayout.config.table_config import StatisticsConfig, TableConfig
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, readable_columns
 from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, stats_type

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.config import TableConfig
+from dbt.adapters.zlayout.config.table_config import TableConfig
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, TableTypeConfig
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName

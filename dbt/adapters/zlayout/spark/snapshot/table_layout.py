@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.config import TableConfig, check_against_schema
 from dbt.adapters.zlayout.config.column_names import format_column_path
-from dbt.adapters.zlayout.config.table_config import OptionalIndexes, read_stored, stored_settings
+from dbt.adapters.zlayout.config.schema_check import check_against_schema
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes, TableConfig, read_stored, stored_settings
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel

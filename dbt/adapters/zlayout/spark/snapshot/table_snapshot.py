@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError, UnsupportedError
-from dbt.adapters.zlayout.index.slice_cache import SHARED, SHARED_FILTERS, SHARED_LOOKUPS
+from dbt.adapters.zlayout.index.slice_reading import SHARED, SHARED_FILTERS, SHARED_LOOKUPS
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import Expr

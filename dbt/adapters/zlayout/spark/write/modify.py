@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config import TableConfig
 from dbt.adapters.zlayout.config.column_names import format_column_path
-from dbt.adapters.zlayout.config.table_config import OptionalIndexes
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes, TableConfig
 from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange, SchemaPlan, aligned, plan_schema

@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
-from dbt.adapters.zlayout.config import TableConfig
-from dbt.adapters.zlayout.config.table_config import OptionalIndexes, PartitioningConfig, PublishingConfig
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes, PartitioningConfig, PublishingConfig, TableConfig
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError

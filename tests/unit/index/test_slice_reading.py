@@ -11,8 +11,8 @@ import pytest
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
-from dbt.adapters.zlayout.index.slice_cache import SliceCache, read_slice
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.slice_reading import SliceCache, read_slice
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.store.local import LocalStore

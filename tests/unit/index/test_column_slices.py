@@ -14,10 +14,10 @@ import pytest
 from slices_in_memory import MemoryStore
 
 from dbt.adapters.zlayout.errors import CorruptError
+from dbt.adapters.zlayout.index.column_slices import RangedSlice, chunk_of, footer_of, values_of
 from dbt.adapters.zlayout.index.memory_budget import MemoryBudget
-from dbt.adapters.zlayout.index.ranged_slices import RangedSlice, chunk_of, footer_of, values_of
-from dbt.adapters.zlayout.index.slice_cache import SliceCache, read_slice
-from dbt.adapters.zlayout.index.slices import slice_path, write_slices
+from dbt.adapters.zlayout.index.slice_reading import SliceCache, read_slice
+from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.column_stats import column_stats_table, stats_type
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Op

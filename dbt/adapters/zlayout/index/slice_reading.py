@@ -18,11 +18,18 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice
-from dbt.adapters.zlayout.index.file_keys import FILE_KEY, file_keys
+from dbt.adapters.zlayout.index.column_slices import (
+    Groups,
+    Note,
+    OpenSlice,
+    RangedSlice,
+    SliceStore,
+    digest_in,
+    digest_of,
+)
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.memory_budget import HELD, MemoryBudget
-from dbt.adapters.zlayout.index.open_slices import Groups, Note, OpenSlice, SliceStore, digest_in, digest_of
-from dbt.adapters.zlayout.index.ranged_slices import RangedSlice
+from dbt.adapters.zlayout.index.slice_writing import FILE_KEY, file_keys
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet

@@ -1,4 +1,4 @@
-"""Slices of the metadata table: what a commit writes, and under which names."""
+"""Slices of the index: what a commit writes, and under which names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.index.file_keys import FILE_KEY, file_keys
-from dbt.adapters.zlayout.index.open_slices import digest_of
-from dbt.adapters.zlayout.index.ranged_slices import GROUP_ROWS, footer_of, slice_bytes
+from dbt.adapters.zlayout.index.bloom.hashing import hashes_of_each, hashes_of_tuples
+from dbt.adapters.zlayout.index.column_slices import GROUP_ROWS, digest_of, footer_of, slice_bytes
 from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
 from dbt.adapters.zlayout.index.statistics.column_stats import (
     EXAMINED,
@@ -25,6 +24,7 @@ COLUMN_STATS, PARTITION_STATS = "column_stats", "partition_stats"
 FILE_COUNT = "file_count"
 PARTITION_PREFIX = "partition."
 WHOLE = "whole"
+FILE_KEY = "file_key"
 
 
 def slice_path(partition: str, instant: str, content: bytes) -> str:
@@ -90,3 +90,18 @@ def _aligned(files: DataFiles, column_stats: pa.Table) -> tuple[pa.Array, dict[C
     rows = pc.index_in(contiguous(files.column("path")), value_set=contiguous(column_stats.column("path")))
     paths = column_paths(column_stats.schema)
     return rows, {path: cut_bounds(contiguous(column_stats.column(name)).take(rows)) for path, name in paths.items()}
+
+
+def file_keys(files: DataFiles | pa.Table) -> pa.Array:
+    """Returns the key of each file, uint64. A file that changes gets another.
+
+    Args:
+        files: With ``path`` and the columns of `IDENTITY`; a file with a null among them has no key.
+    """
+    columns = [contiguous(files.column(name)) for name in ("path", *IDENTITY)]
+    mask = None
+    if any(column.null_count for column in columns):
+        mask = np.any([column.is_null().to_numpy(zero_copy_only=False) for column in columns], axis=0)
+        columns = [column.fill_null("" if pa.types.is_string(column.type) else 0) for column in columns]
+    numbers = [column.cast(pa.int64()).to_numpy(zero_copy_only=False).view(np.uint64) for column in columns[1:]]
+    return pa.array(hashes_of_tuples([hashes_of_each(columns[0]), *numbers]), mask=mask)
