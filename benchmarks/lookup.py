@@ -24,8 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from clustering import ROOT, answer_of
 
-from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes
-from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey, run_bytes
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

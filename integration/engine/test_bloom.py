@@ -14,8 +14,8 @@ from indexed_rows import id_of, lowered, mixed, reads, rows_of, stage, without_a
 from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.index.bloom.file_filters import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.filter_slices import slice_path, write_slices
-from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.files.parquet_file import _WRITES_FILTERS
 from dbt.adapters.zlayout.spark.index import optional_indexes

@@ -11,7 +11,7 @@ from pyspark.sql import functions
 from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes
+from dbt.adapters.zlayout.index.lookup.lookup_key import run_bytes
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
 from dbt.adapters.zlayout.spark.commit.expression_stats import wanted_expressions
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewLookups

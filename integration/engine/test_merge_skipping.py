@@ -131,7 +131,7 @@ def test_files_are_told_apart_whatever_their_folders_and_columns_are_called(spar
 @pytest.mark.slow
 @pytest.mark.parametrize("most_values", [20_000, 2], ids=["values", "ranges"])
 def test_keys_that_readers_of_parquet_take_for_others_are_found(spark, monkeypatch, most_values):
-    monkeypatch.setattr("dbt.adapters.zlayout.spark.write.incoming_keys._MOST_VALUES", most_values)
+    monkeypatch.setattr("dbt.adapters.zlayout.spark.write.incoming_rows._MOST_VALUES", most_values)
     odd = """
       select * from values (1, -0.0D, date'1582-10-10'), (2, double('NaN'), date'0001-01-01'),
         (3, double('infinity'), date_from_unix_date(3000000)), (4, -1.5D, date'1970-01-01'), (5, null, null) as t (n, x, d)

@@ -14,10 +14,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt.adapters.zlayout.index.bloom.file_filters import FilterBuilder, blocks_of, filter_of, filter_table, masks_of
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
-from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
-from dbt.adapters.zlayout.index.bloom.split_block import blocks_of, filter_of, masks_of
 from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters, TableFilters
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.normal_form import normal_form

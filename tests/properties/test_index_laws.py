@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.index.footers.footer import footer_statistics, footer_table
-from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
-from dbt.adapters.zlayout.index.statistics.column_stats import stats_type
+from dbt.adapters.zlayout.index.statistics.column_stats import cut_bounds, stats_type
 from dbt.adapters.zlayout.index.statistics.merge import merge_statistics
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes
-from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey, run_bytes
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 from simulated_store import LiveScript, ScriptedStore, World
 
-from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes
-from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey, value_hashes
+from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey, run_bytes, value_hashes
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

@@ -9,7 +9,7 @@ import pytest
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of, with_clustering
 from dbt.adapters.zlayout.layout.cluster_plan import ClusterPlan, LayoutState
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
-from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
 
 
 def commit(rows: int = 1_200_000, files: int = 34) -> CommitSummary:

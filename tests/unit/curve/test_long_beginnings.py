@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.curve.model import CurveModel
-from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
-from dbt.adapters.zlayout.index.statistics.column_stats import stats_type
+from dbt.adapters.zlayout.index.statistics.column_stats import cut_bounds, stats_type
 
 ROWS, FILES = 6_000, 24
 PATH = "catalogue/séance/" * 6 + "item/"

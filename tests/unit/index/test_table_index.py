@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatis
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.slice_reading import verified
 from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
-from dbt.adapters.zlayout.index.statistics.bound_cutting import SHORT_BOUND_BYTES
+from dbt.adapters.zlayout.index.statistics.column_stats import SHORT_BOUND_BYTES
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.quantities import counted
 
 if TYPE_CHECKING:
     from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
-    from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+    from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
 
 _WHOLE = ("create", "replace")
 _CLUSTERED = (

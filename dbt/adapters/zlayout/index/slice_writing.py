@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of_each, hashes_of_tuples
 from dbt.adapters.zlayout.index.column_slices import GROUP_ROWS, digest_of, footer_of, slice_bytes
-from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
 from dbt.adapters.zlayout.index.statistics.column_stats import (
     EXAMINED,
     column_paths,
     column_stats_table,
+    cut_bounds,
     with_column_paths,
 )
 from dbt.adapters.zlayout.index.statistics.merge import group_rows, merge_counts, merge_statistics

@@ -11,8 +11,7 @@ from dbt.adapters.zlayout.config.incremental import MergeRules
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Entry, TableRef, named
-from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit, CommitSummary
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import compact_inline
 from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit, DeltaPlan
 from dbt.adapters.zlayout.spark.merge_on_read.table_conversion import of_type

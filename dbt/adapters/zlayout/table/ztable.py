@@ -22,9 +22,9 @@ from dbt.adapters.zlayout.errors import ConfigError, ConflictError, VersionNotFo
 from dbt.adapters.zlayout.layout.table_verdict import TableFigures, TableVerdict, verdict_of
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TablePath, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
+from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
 from dbt.adapters.zlayout.spark.commit.catalog_entries import register_table
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish_in
-from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.history.changes import all_as_inserts, changed_rows, net_changes
 from dbt.adapters.zlayout.spark.history.time_travel import Moment, TimeTravelSpec, opened_at, roll_back
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
@@ -36,6 +36,7 @@ from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
 from dbt.adapters.zlayout.spark.merge_on_read import delta_commit
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaPlan
+from dbt.adapters.zlayout.spark.read.conditions import count_rows, filtered
 from dbt.adapters.zlayout.spark.read.explain import explain_scans
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of
 from dbt.adapters.zlayout.spark.read.session import newest_managed, open_named
@@ -46,7 +47,6 @@ from dbt.adapters.zlayout.spark.write import strategies
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
 from dbt.adapters.zlayout.spark.write.modify import Plan
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
-from dbt.adapters.zlayout.spark.write.strict_evaluation import count_rows, filtered
 from dbt.adapters.zlayout.table.advice import advice_for_table, names_of, with_chosen_keys
 from dbt.adapters.zlayout.table.explanation import (
     ConditionReads,

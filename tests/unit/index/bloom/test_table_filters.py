@@ -13,9 +13,8 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.index.bloom import filter_slices, table_filters
+from dbt.adapters.zlayout.index.bloom.file_filters import FilterBuilder, filter_bytes, filter_table
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
-from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
-from dbt.adapters.zlayout.index.bloom.split_block import filter_bytes
 from dbt.adapters.zlayout.index.bloom.table_filters import TableFilters
 from dbt.adapters.zlayout.index.slice_reading import SliceCache
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

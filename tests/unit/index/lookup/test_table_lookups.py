@@ -12,8 +12,7 @@ import pytest
 
 from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.index.lookup import lookup_slices
-from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes, runs_of
-from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey, run_bytes, runs_of
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice, SliceName
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.slice_reading import SliceCache

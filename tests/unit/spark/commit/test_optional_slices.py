@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.index.bloom.file_filters import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
-from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.commit import optional_slices
 from dbt.adapters.zlayout.spark.commit.optional_slices import filters_after

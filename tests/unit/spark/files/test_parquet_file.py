@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dbt.adapters.zlayout.index.bloom.file_filters import held_by
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
-from dbt.adapters.zlayout.index.bloom.split_block import held_by
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.files.parquet_file import (
     _WRITES_FILTERS,

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dbt.adapters.zlayout.index.bloom.file_filters import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, FilterSlice, slice_path, write_slices
-from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups

@@ -5,10 +5,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from dbt.adapters.zlayout.index.bloom.file_filters import filter_table, held_by
 from dbt.adapters.zlayout.index.bloom.filter_slices import slice_path, write_slices
-from dbt.adapters.zlayout.index.bloom.filter_table import filter_table
 from dbt.adapters.zlayout.index.bloom.hashing import hashes_of
-from dbt.adapters.zlayout.index.bloom.split_block import held_by
 from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import TableLookups

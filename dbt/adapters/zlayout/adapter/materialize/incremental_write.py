@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+    from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
 
 _CHANGE_TYPE = "dbt_change_type"
 _UNIQUE_KEY = "dbt_unique_key"

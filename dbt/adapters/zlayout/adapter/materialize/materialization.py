@@ -41,7 +41,7 @@ from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, session_zone
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
-from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.session import prepare_table

@@ -36,7 +36,7 @@ from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+    from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
 
 
 _UNSUPPORTED = {

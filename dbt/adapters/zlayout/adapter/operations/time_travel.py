@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.quantities import aligned_lines, counted, size_text
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
+    from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
     from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
 
 _PERSISTENT = ("view", "materialized_view")

@@ -18,9 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError
-from dbt.adapters.zlayout.index.bloom.filter_table import FILTER, column_types, with_types
+from dbt.adapters.zlayout.index.bloom.file_filters import (
+    BLOCK_BYTES,
+    FILTER,
+    blocks_of,
+    column_types,
+    masks_of,
+    with_types,
+)
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes, hashes_of_words
-from dbt.adapters.zlayout.index.bloom.split_block import BLOCK_BYTES, blocks_of, masks_of
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags

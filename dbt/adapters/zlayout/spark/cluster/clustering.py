@@ -38,8 +38,7 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.group_writer import Batch, GroupWriter, WrittenGroup, ended_batches
-from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan, Planner
-from dbt.adapters.zlayout.spark.cluster.survey import Survey
+from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan, Planner, Survey
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest

@@ -1,11 +1,16 @@
-"""The steps that follow a commit. A step that fails is left to the next writer; the rows stay committed."""
+"""What a write did, and the steps that follow its commit.
+
+A step that fails is left to the next writer; the rows stay committed.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 from dbt.adapters.zlayout.errors import CommittedError, CorruptError
 from dbt.adapters.zlayout.publish.formats import oldest_version_shown, what_lags
@@ -15,6 +20,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.naming import log_path
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files, foreign_text, spark_has_written
 from dbt.adapters.zlayout.timeline.retention.past import last_clean
@@ -26,6 +32,77 @@ _NEXT_STEP = (
     "zlayout_refresh_index"
 )
 AGAIN = "run this again: it repeats what is missing and adds no row twice"
+
+
+@dataclass(frozen=True)
+class CommitSummary:
+    """What one write did, for users and for run_results.json.
+
+    Attributes:
+        version: Current version of the table.
+        instant: Instant of the commit.
+        operation: 'create', 'replace', 'adopt', 'append', 'merge' …
+        rows: Number of rows written, including rows that were only copied to new files.
+        files_added: Number of files in this version that were not in the one before.
+        files_removed: Number of files in the version before that are not in this one.
+        bytes_added: Size of the added files.
+        bytes_removed: Size of the removed files.
+        data_passes: How often the rows went through Spark. 1 if one task wrote them or stored cuts could be used.
+        overlap_depth: Average number of files over a point of the key space. 1.0 is best.
+        phases: Seconds by phase.
+        rows_inserted: Number of new rows.
+        rows_updated: Number of rows with new values.
+        rows_deleted: Number of rows removed.
+        files_total: Number of files in the table before the write.
+        groups_touched: Number of file groups that got log files.
+        log_bytes: Size of these log files.
+        compacted: What a compaction after the write did, see `CompactionSummary`. Empty if none was due.
+        unfinished: Steps that failed after the commit and are left to the next writer, one sentence each.
+    """
+
+    version: int
+    instant: str
+    operation: str
+    rows: int
+    files_added: int
+    files_removed: int
+    bytes_added: int
+    bytes_removed: int
+    data_passes: int
+    overlap_depth: float
+    phases: Mapping[str, float]
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    files_total: int = 0
+    groups_touched: int = 0
+    log_bytes: int = 0
+    compacted: Mapping[str, Any] = field(default_factory=dict)
+    unfinished: tuple[str, ...] = ()
+
+    @classmethod
+    def of_nothing(cls, snapshot: Snapshot, operation: str) -> CommitSummary:
+        """Returns the summary of a write that found nothing to do."""
+        return cls(snapshot.version, snapshot.instant, operation, 0, 0, 0, 0, 0, 0, 1.0, {})
+
+    @property
+    def bytes_written(self) -> int:
+        """Size of the files that the write added."""
+        return self.bytes_added
+
+    def __getitem__(self, name: str) -> Any:
+        """Returns a figure by its name, as in run_results.json."""
+        return self.to_dict()[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the summary as plain values."""
+        return {
+            **vars(self),
+            "bytes_written": self.bytes_written,
+            "phases": dict(self.phases),
+            "compacted": dict(self.compacted),
+            "unfinished": list(self.unfinished),
+        }
 
 
 class AfterCommit:

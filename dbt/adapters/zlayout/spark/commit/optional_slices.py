@@ -19,8 +19,14 @@ from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreErr
 from dbt.adapters.zlayout.index.bloom import filter_slices
 from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, FilterSlice, rows_in, rows_of, write_slices
 from dbt.adapters.zlayout.index.lookup import lookup_slices
-from dbt.adapters.zlayout.index.lookup.hash_runs import MOST_BUCKET_BITS, HashRun, RunPiece, runs_of
-from dbt.adapters.zlayout.index.lookup.lookup_key import KeyPaths, key_name
+from dbt.adapters.zlayout.index.lookup.lookup_key import (
+    MOST_BUCKET_BITS,
+    HashRun,
+    KeyPaths,
+    RunPiece,
+    key_name,
+    runs_of,
+)
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice, Pairs, SliceName, slice_bytes
 from dbt.adapters.zlayout.index.slice_reading import SHARED_FILTERS, SHARED_LOOKUPS, SliceCache
 from dbt.adapters.zlayout.predicate.expr import ColumnPath

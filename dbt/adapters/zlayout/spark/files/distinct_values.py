@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dbt.adapters.zlayout.index.bloom.file_filters import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS, FilterSlice
-from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder, filter_table
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes
 from dbt.adapters.zlayout.index.bloom.table_filters import FilesFilters, TableFilters
-from dbt.adapters.zlayout.index.lookup.hash_runs import RunPiece, run_bytes
-from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey, with_null
+from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey, RunPiece, run_bytes, with_null
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

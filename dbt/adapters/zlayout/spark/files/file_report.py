@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
-from dbt.adapters.zlayout.index.lookup.hash_runs import RunPiece
-from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey
+from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey, RunPiece
 from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, bounds_of_stats, column_paths
 from dbt.adapters.zlayout.index.statistics.merge import fields_of
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

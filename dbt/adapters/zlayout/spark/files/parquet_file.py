@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.index.bloom.filter_table import FilterBuilder
+from dbt.adapters.zlayout.index.bloom.file_filters import FilterBuilder
 from dbt.adapters.zlayout.index.bloom.hashing import Hashes
 from dbt.adapters.zlayout.index.lookup.lookup_key import HashCollector, LookupKey
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn

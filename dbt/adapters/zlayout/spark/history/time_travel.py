@@ -13,10 +13,9 @@ from dbt.adapters.zlayout.config.table_config import PublishingConfig, published
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNotFoundError
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, TableRef, named, session_zone
-from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit, CommitSummary
 from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of

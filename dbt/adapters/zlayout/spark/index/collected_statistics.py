@@ -22,8 +22,13 @@ from pyspark.sql import functions
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.from_data import completed, entries_of, open_columns
 from dbt.adapters.zlayout.index.gaps import complete_cells
-from dbt.adapters.zlayout.index.statistics.bound_cutting import cut_bounds
-from dbt.adapters.zlayout.index.statistics.column_stats import cast_stats, column_paths, column_stats_table, stacked
+from dbt.adapters.zlayout.index.statistics.column_stats import (
+    cast_stats,
+    column_paths,
+    column_stats_table,
+    cut_bounds,
+    stacked,
+)
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted

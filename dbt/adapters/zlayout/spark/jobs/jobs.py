@@ -55,6 +55,16 @@ def rewrite_session(spark: SparkSession) -> SparkSession:
     return session_beside(spark, {**batches, "spark.sql.adaptive.enabled": "false"})
 
 
+@contextlib.contextmanager
+def timed(phases: dict[str, float], name: str) -> Iterator[None]:
+    """Adds the seconds that a ``with`` block takes to a phase, also if it fails."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        phases[name] = round(phases.get(name, 0.0) + time.perf_counter() - start, 3)
+
+
 def frame_of_rows(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: StructType) -> DataFrame:
     """Returns a few rows as a DataFrame. They are part of the plan.
 

@@ -17,10 +17,10 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
-from dbt.adapters.zlayout.spark.files.write_summary import Timed
-from dbt.adapters.zlayout.spark.jobs.jobs import failing_as_write_error
+from dbt.adapters.zlayout.spark.jobs.jobs import failing_as_write_error, timed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.merge_on_read.tagging import Records, Tagger
+from dbt.adapters.zlayout.spark.read.conditions import filtered
 from dbt.adapters.zlayout.spark.read.record_tables import queried, record_view, rows_of
 from dbt.adapters.zlayout.spark.rewrite.build import written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, check_not_null, needs_spark, plain_frame
@@ -28,17 +28,18 @@ from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, GROUP
 from dbt.adapters.zlayout.spark.write.change_plan import Target
-from dbt.adapters.zlayout.spark.write.incoming_keys import Source, known_keys, null_counts
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
     LATEST_DELETE,
+    Source,
     has_deleted_column,
+    known_keys,
+    null_counts,
     precombined,
     upserts_of,
     with_latest_delete,
 )
 from dbt.adapters.zlayout.spark.write.modify import Outcome, Plan, RowChange
 from dbt.adapters.zlayout.spark.write.strategies import updated_columns
-from dbt.adapters.zlayout.spark.write.strict_evaluation import filtered
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -230,7 +231,7 @@ class DeltaCommit(RowChange[Records]):
             )
         if rows is not None and self.wanted.not_null:
             rows = self._checked(rows)
-        with Timed(self.phases, "plan"):
+        with timed(self.phases, "plan"):
             records = self.plan(target, rows)
         along = (
             layout.stored_model(target.opened.store, target.opened.snapshot) if records.new_rows is not None else None
@@ -263,7 +264,7 @@ class DeltaCommit(RowChange[Records]):
         plain = plain_frame(layout, records.frame, OP, GROUP)
         phases: dict[str, float] = {}
         use_driver_python(self.spark)
-        with failing_as_write_error(self.subject), Timed(phases, "write"):
+        with failing_as_write_error(self.subject), timed(phases, "write"):
             tasks = 1 if count <= _ROWS_OF_ONE_TASK else int(self.spark.sparkContext.defaultParallelism)
             spread = plain.coalesce(1) if tasks == 1 else plain.repartition(tasks, plain.columns[-1])
             files = written_files(self.spark, "write", self.wanted.progress, spread, build.__call__)

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.spark.read.record_tables import check_names_are_free, 
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.spark.write.incoming_keys import check_keys
+from dbt.adapters.zlayout.spark.write.incoming_rows import check_keys
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles

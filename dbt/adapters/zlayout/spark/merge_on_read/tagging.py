@@ -20,8 +20,15 @@ from dbt.adapters.zlayout.spark.jobs.jobs import frame_of_rows
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
-from dbt.adapters.zlayout.spark.write.incoming_keys import Source, check_whole, places_of
-from dbt.adapters.zlayout.spark.write.incoming_rows import RANK, first_of, has_deleted_column, precombined
+from dbt.adapters.zlayout.spark.write.incoming_rows import (
+    RANK,
+    Source,
+    check_whole,
+    first_of,
+    has_deleted_column,
+    places_of,
+    precombined,
+)
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 from dbt.adapters.zlayout.timeline.transactions.change import KeyConflictCheck

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
-from dbt.adapters.zlayout.index.bloom.filter_table import filter_table
-from dbt.adapters.zlayout.index.lookup.hash_runs import run_bytes
+from dbt.adapters.zlayout.index.bloom.file_filters import filter_table
+from dbt.adapters.zlayout.index.lookup.lookup_key import run_bytes
 from dbt.adapters.zlayout.index.statistics.partitions import partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.file_report import REPORT_SCHEMA, FileReport, Tracking, filter_piece, piece_of

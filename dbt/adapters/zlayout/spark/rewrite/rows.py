@@ -15,8 +15,7 @@ from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
-from dbt.adapters.zlayout.spark.files.write_summary import Timed
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, in_session, numbered_tasks, rewrite_session, run
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, in_session, numbered_tasks, rewrite_session, run, timed
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
 from dbt.adapters.zlayout.spark.rewrite.route import (
     ROUTED_SCHEMA,
@@ -93,7 +92,7 @@ class RowWriter:
         staged = self._stage(frame)
         try:
             if staged.arrow_bytes <= min(self.build.target_file_bytes, _ONE_TASK_BYTES):
-                with self._phase("write"):
+                with timed(self._phases, "write"):
                     files, model = self._in_one_task(staged, along)
                 # A file alone has no cuts, but those of rows that come later follow the queries.
                 kept = None if model is None or model.asked is None else model.to_bytes()
@@ -101,7 +100,7 @@ class RowWriter:
             staged = self._all_in_files(staged)
             if not self.build.keys:
                 return self._complete(Written(self._unclustered(staged), None, 2, self._phases), staged)
-            with self._phase("layout"):
+            with timed(self._phases, "layout"):
                 model = model_of(staged, self.build, self.curve, self.row_group_rows, along, self.asked)
             route = self._route(model, staged.rows_by_partition)
             read = partial(route.staged, self.build.root_uri, staged.paths)
@@ -135,7 +134,7 @@ class RowWriter:
             self.build.settings,
             self.build.target_file_bytes,
         )
-        with self._phase("query"):
+        with timed(self._phases, "query"):
             staged_frame = frame.mapInArrow(stage.__call__, RESULT_SCHEMA)
             answers = run(self.spark, "query", self.progress, staged_frame.collect)
         return Staged.of(answers)
@@ -219,7 +218,7 @@ class RowWriter:
 
     def _rewrite(self, routed: DataFrame, model: CurveModel | None, slots: int) -> tuple[FileReport, ...]:
         build = self.build if model is None else self._with_model(model)
-        with self._phase("write"):
+        with timed(self._phases, "write"):
             session = rewrite_session(self.spark)
             blobs = in_session(routed, session).repartition(slots, "slot")
             blobs = blobs.sortWithinPartitions("part", "file", "share", "leaf")
@@ -227,9 +226,6 @@ class RowWriter:
 
     def _with_model(self, model: CurveModel) -> BuildTask:
         return replace(self.build, model=model.to_bytes(), row_group_rows=self.row_group_rows or model.row_group_rows)
-
-    def _phase(self, name: str) -> Timed:
-        return Timed(self._phases, name)
 
 
 def _null_first(part: tuple[PartitionKey, pa.Table]) -> tuple[tuple[bool, str], ...]:

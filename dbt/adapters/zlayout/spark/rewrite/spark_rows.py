@@ -26,8 +26,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted, day_time_literal, literal
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB, read_footers
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
-from dbt.adapters.zlayout.spark.files.write_summary import Timed
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, in_session, run, writing_session
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, in_session, run, timed, writing_session
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
@@ -83,10 +82,10 @@ class SparkRowWriter:
         try:
             session = writing_session(self.spark)
             query = in_session(frame, session)
-            with Timed(self._phases, "query"):
+            with timed(self._phases, "query"):
                 run(self.spark, "query", self.progress, lambda: query.write.parquet(staged_path))
             rows = session.read.schema(frame.schema).option(GLOB, False).parquet(staged_path)
-            with Timed(self._phases, "layout"):
+            with timed(self._phases, "layout"):
                 total_rows, bytes_per_row = self._measured(store)
                 if not total_rows:
                     return Written((), None, 2, self._phases)
@@ -105,7 +104,7 @@ class SparkRowWriter:
                     )
                     staged = replace(sample, rows=total_rows, bytes_per_row=bytes_per_row)
                     model = model_of(staged, self.build, self.curve, self.row_group_rows, asked=self.asked)
-            with Timed(self._phases, "write"):
+            with timed(self._phases, "write"):
                 parted = self._in_order(rows, sizing) if model is None else self._clustered(rows, model)
                 write = self._output(parted, sizing)
                 run(self.spark, "write", self.progress, lambda: write.parquet(output_path))
@@ -130,7 +129,7 @@ class SparkRowWriter:
         store = open_store(self.build.root_uri)
         output = f"{unquote(qualified(self.build.root_uri, self.staging))}/out"
         try:
-            with Timed(self._phases, "write"):
+            with timed(self._phases, "write"):
                 # The rows already have their order, and columns of folders would make Spark sort them again.
                 write = self._file_options(rows.write, rows_per_file)
                 run(self.spark, "write", self.progress, lambda: write.parquet(output))

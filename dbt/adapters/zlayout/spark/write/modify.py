@@ -18,12 +18,11 @@ from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange, SchemaPlan, aligned, plan_schema
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
-from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
+from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit, CommitSummary
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, timed
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
 from dbt.adapters.zlayout.spark.rewrite.rows import Written
@@ -290,7 +289,7 @@ class RowChange(ABC, Generic[Planned]):
         positions_move = self.wanted.batch is not None or any(each.due for each in self.wanted.changes_taken)
         changes = len(files) or removes or schema.changes or published_otherwise
         if changes or positions_move or self.wanted.commit_empty:
-            with Timed(self.phases, "commit"):
+            with timed(self.phases, "commit"):
                 curve = None if outcome.keeps_curve else written.model
                 new_columns = tuple(each for each in layout.tracked if each.path[0] in schema.added)
                 change = Change(
@@ -337,7 +336,7 @@ class RowChange(ABC, Generic[Planned]):
 
     def _publish(self, entry: Entry, opened: TableSnapshot, after: AfterCommit) -> TableSnapshot:
         timeline = opened.timeline
-        with Timed(self.phases, "publish"), after.needed("readers may not see it yet"):
+        with timed(self.phases, "publish"), after.needed("readers may not see it yet"):
             opened = opened.at_snapshot(timeline.snapshot(after.version))
             description = self.wanted.description or Description.of(entry)
             publish(self.catalog, self.wanted.name, entry, opened, description, None, after)
@@ -353,7 +352,7 @@ class RowRewrite(RowChange[Rewrite]):
     """A change that rewrites the files that hold the rows: copy-on-write."""
 
     def _outcome(self, target: Target, rows: DataFrame | None, transaction: Transaction) -> Outcome:
-        with Timed(self.phases, "plan"):
+        with timed(self.phases, "plan"):
             rewrite = self.plan(target, rows)
         store, layout = target.opened.store, target.layout
         along = layout.stored_model(store, target.opened.snapshot)

@@ -25,14 +25,13 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
-from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit
+from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit, CommitSummary
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, leave_catalogs, publish
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, drift_of
-from dbt.adapters.zlayout.spark.files.write_summary import CommitSummary, Timed
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error, timed
 from dbt.adapters.zlayout.spark.read.record_tables import (
     check_names_are_free,
     queried,
@@ -56,8 +55,16 @@ from dbt.adapters.zlayout.spark.schema.table_schema import (
 from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns, tell_of_dropped
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.spark.write.incoming_keys import Source, check_keys, check_whole, known_keys
-from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed, precombined, upserts_of, with_deletes
+from dbt.adapters.zlayout.spark.write.incoming_rows import (
+    ChangeFeed,
+    Source,
+    check_keys,
+    check_whole,
+    known_keys,
+    precombined,
+    upserts_of,
+    with_deletes,
+)
 from dbt.adapters.zlayout.spark.write.table_place import Place, forget_old_place, place_for_writing
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -167,7 +174,7 @@ class _Replacing:
             if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
                 # With an ordering column, precombining has made the keys unique.
                 check_keys(self._written_keys(place.location, written), layout.config.table_type.unique_key, str(name))
-            with Timed(self.phases, "commit"):
+            with timed(self.phases, "commit"):
                 new = NewFiles.of(self.spark, store, transaction.instant, reports, layout)
                 summary = self._summary(written, before, new.overlap_depth(layout.keys))
                 change = Change(
@@ -187,7 +194,7 @@ class _Replacing:
                     store, transaction, change, new.column_stats, curve=written.model, optional=new.optional
                 )
         after = AfterCommit(commit.version, self.wanted.progress, AGAIN)
-        with Timed(self.phases, "publish"):
+        with timed(self.phases, "publish"):
             opened = self._publish(place, entry, new.column_stats, after)
         self.phases["total"] = round(time.perf_counter() - started, 3)
         return opened, CommitSummary(

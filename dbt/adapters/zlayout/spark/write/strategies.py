@@ -24,12 +24,11 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
+from dbt.adapters.zlayout.spark.read.conditions import filtered, verdict_of_files
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
-from dbt.adapters.zlayout.spark.write.incoming_keys import Source, known_keys, places_of
-from dbt.adapters.zlayout.spark.write.incoming_rows import has_deleted_column, upserts_of
-from dbt.adapters.zlayout.spark.write.strict_evaluation import filtered, verdict_of_files
+from dbt.adapters.zlayout.spark.write.incoming_rows import Source, has_deleted_column, known_keys, places_of, upserts_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 if TYPE_CHECKING:

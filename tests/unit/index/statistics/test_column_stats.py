@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.zlayout.index.statistics.bound_cutting import (
+from dbt.adapters.zlayout.index.statistics.column_stats import (
     binary_ceiling,
     binary_floor,
     cut_bounds,
+    stats_type,
     text_ceiling,
     text_floor,
 )
-from dbt.adapters.zlayout.index.statistics.column_stats import stats_type
 
 EXACT = {"min_exact": True, "max_exact": True, "null_count": 0, "nan_count": 0, "value_count": 9}
 UNICODE = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
