@@ -19,8 +19,7 @@ import numpy as np
 import planning
 import pyarrow as pa
 
-from dbt.adapters.zlayout.advice.advice import Present, TableSize, advise
-from dbt.adapters.zlayout.advice.query import Query
+from dbt.adapters.zlayout.advice.advice import Present, Query, TableSize, advise
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
 from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex

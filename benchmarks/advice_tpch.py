@@ -22,10 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt.adapters.zlayout.advice.advice import Present, TableSize, advise
-from dbt.adapters.zlayout.advice.query import Query
-from dbt.adapters.zlayout.advice.reading import Weighted, shares_read
-from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
+from dbt.adapters.zlayout.advice.advice import Present, Query, TableSize, advise
+from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample, Weighted, shares_read
 from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.curve.orders import interleave
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Constant, Expr, In, Op, Or

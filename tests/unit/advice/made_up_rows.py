@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.advice.advice import Present, TableSize, advise
-from dbt.adapters.zlayout.advice.query import Query
-from dbt.adapters.zlayout.advice.reading import Weighted, shares_read
-from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
+from dbt.adapters.zlayout.advice.advice import Present, Query, TableSize, advise
+from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample, Weighted, shares_read
 from dbt.adapters.zlayout.advice.table_settings import PresentSettings
 from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Op

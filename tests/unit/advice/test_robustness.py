@@ -8,9 +8,8 @@ from made_up_rows import PATHS, ROWS, SAMPLE, TABLE, advised, between, equal, op
 
 from dbt.adapters.zlayout.advice.advice import Present, TableSize, advise
 from dbt.adapters.zlayout.advice.asking import Asking
-from dbt.adapters.zlayout.advice.reading import Weighted
 from dbt.adapters.zlayout.advice.redrawn import ranges_of, redrawn
-from dbt.adapters.zlayout.advice.sample import Layout, Sample
+from dbt.adapters.zlayout.advice.sample import Layout, Sample, Weighted
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, In, Op, Or, StartsWith, leaves
 
 

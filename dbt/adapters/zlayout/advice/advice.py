@@ -11,9 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from dbt.adapters.zlayout.advice.asking import Asking
-from dbt.adapters.zlayout.advice.query import Query
-from dbt.adapters.zlayout.advice.reading import (
+from dbt.adapters.zlayout.advice.redrawn import ranges_of, redrawn
+from dbt.adapters.zlayout.advice.sample import (
     FALSE_POSITIVES,
+    FilesOfSample,
+    Layout,
+    Sample,
     Shares,
     Weighted,
     rows_of_a_value,
@@ -21,8 +24,6 @@ from dbt.adapters.zlayout.advice.reading import (
     shares_read,
     values_wanted,
 )
-from dbt.adapters.zlayout.advice.redrawn import ranges_of, redrawn
-from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
 from dbt.adapters.zlayout.advice.search import SearchTask, best_layouts, sampled_files
 from dbt.adapters.zlayout.advice.table_settings import (
     PresentSettings,
@@ -33,6 +34,7 @@ from dbt.adapters.zlayout.advice.table_settings import (
     statistics_columns,
 )
 from dbt.adapters.zlayout.config.column_names import format_column_path
+from dbt.adapters.zlayout.config.workload import WeightedCondition
 from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of, leaves
@@ -58,6 +60,24 @@ _HELD_OUT_FROM = 8
 _JUDGED_QUERIES = 100
 _FEW_ROWS_OF_A_VALUE = 16
 _FEW_FILES_OF_A_VALUE = 0.5
+
+
+@dataclass(frozen=True)
+class Query:
+    """A condition of a workload that is read: SQL has become a predicate.
+
+    Attributes:
+        condition: As it was given.
+        predicate: What it means for the table.
+    """
+
+    condition: WeightedCondition
+    predicate: Expr
+
+    @property
+    def weight(self) -> float:
+        """The weight of the condition."""
+        return self.condition.weight
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.advice.reading import Weighted, values_wanted
-from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
+from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample, Weighted, values_wanted
 from dbt.adapters.zlayout.curve.asked import MOST_BOXES, Asked
 from dbt.adapters.zlayout.curve.keys import MOST_TEXT_BYTES, key_type
 from dbt.adapters.zlayout.predicate.expr import And, ColumnPath, Expr

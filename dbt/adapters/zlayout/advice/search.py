@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.advice.asking import Asking
-from dbt.adapters.zlayout.advice.reading import Weighted, shares_read
-from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample
+from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample, Weighted, shares_read
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, columns_of
 
 Found = Mapping[ColumnPath, float]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.layout.depth import Overlap, box_overlap, interval_overlap
-from dbt.adapters.zlayout.layout.expected import RowRanges, files_of_a_range, files_of_a_row, row_ranges
+from dbt.adapters.zlayout.layout.expected_reads import RowRanges, files_of_a_range, files_of_a_row, row_ranges
 from dbt.adapters.zlayout.layout.spans import Spans, spans_of, validated
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import SomeStatistics, Statistics

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
-from dbt.adapters.zlayout.layout.expected import RowRanges, row_ranges
+from dbt.adapters.zlayout.layout.expected_reads import RowRanges, row_ranges
 from dbt.adapters.zlayout.layout.spans import spans_of, validated
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import SomeStatistics, Statistics

@@ -21,8 +21,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.adopted_files import check_readable, opened
-from dbt.adapters.zlayout.publish.delta_partitions import partition_texts
-from dbt.adapters.zlayout.publish.delta_statistics import statistics_texts
+from dbt.adapters.zlayout.publish.delta_values import partition_texts, statistics_texts
 from dbt.adapters.zlayout.publish.publication import (
     INSTANT,
     LOG_RECORDS,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, TableSize, advise
-from dbt.adapters.zlayout.advice.query import Query
+from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice, Present, Query, TableSize, advise
 from dbt.adapters.zlayout.advice.sample import Layout, Sample
 from dbt.adapters.zlayout.advice.table_settings import PresentSettings, missing_expressions
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path

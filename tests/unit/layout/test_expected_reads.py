@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from measured_files import bounds, statistics
 
-from dbt.adapters.zlayout.layout import expected
-from dbt.adapters.zlayout.layout.expected import files_of_a_range, files_of_a_row, row_ranges
+from dbt.adapters.zlayout.layout import expected_reads
+from dbt.adapters.zlayout.layout.expected_reads import files_of_a_range, files_of_a_row, row_ranges
 from dbt.adapters.zlayout.layout.spans import spans_of, validated
 
 X, INTEGERS = ("x",), pa.int64()
@@ -108,9 +108,11 @@ def test_a_row_of_a_grid_is_in_one_file_and_a_column_of_it_in_a_whole_line():
 
 def test_rows_of_many_files_are_a_sample_of_them():
     columns, rows = grid(40)
-    assert len(rows) > expected._PROBES
+    assert len(rows) > expected_reads._PROBES
     assert files_of_a_row(columns, rows) == pytest.approx(1)
-    twice = [expected.RowRanges(*(np.concatenate([part, part]) for part in vars(each).values())) for each in columns]
+    twice = [
+        expected_reads.RowRanges(*(np.concatenate([part, part]) for part in vars(each).values())) for each in columns
+    ]
     assert files_of_a_row(twice, np.concatenate([rows, rows])) == pytest.approx(2)
 
 
@@ -119,7 +121,7 @@ def test_files_that_all_meet_are_not_looked_at_without_end(monkeypatch):
     shifted = [ranges([(number, 4 * count + number) for number in range(count)])] * 2
     rows = np.full(count, 100)
     every = files_of_a_row(shifted, rows)
-    monkeypatch.setattr(expected, "_ENOUGH_PAIRS", 1)
+    monkeypatch.setattr(expected_reads, "_ENOUGH_PAIRS", 1)
     assert files_of_a_row(shifted, rows) == pytest.approx(every, rel=0.02)
 
 
