@@ -81,7 +81,7 @@ def test_a_hook_refreshes_its_relation_and_leaves_nothing_to_run(macro_stage: An
 @pytest.mark.parametrize("model", [None, "m"])
 def test_the_operation_prints_the_report(macro_stage: Any, model: str | None) -> None:
     printed: list[str] = []
-    adapter = Adapter(refresh_text="the report")
+    adapter = Adapter(refresh_report="the report")
     graph = SimpleNamespace(nodes={"n": 1}, sources={"s": 2})
     stage = macro_stage(
         "operations/zlayout_refresh_index.sql", adapter=adapter, graph=graph, print=printed.append, execute=True
@@ -93,7 +93,7 @@ def test_the_operation_prints_the_report(macro_stage: Any, model: str | None) ->
 
 def test_verify_prints_the_report(macro_stage: Any) -> None:
     printed: list[str] = []
-    adapter = Adapter(verify_text="the report")
+    adapter = Adapter(verify_report="the report")
     graph = SimpleNamespace(nodes={}, sources={})
     stage = macro_stage("operations/zlayout_verify.sql", adapter=adapter, graph=graph, print=printed.append)
     stage.call("zlayout_verify", model="m", data=True)
