@@ -39,7 +39,6 @@ from dbt.adapters.zlayout.spark.commit.optional_slices import (
     NewOptional,
 )
 from dbt.adapters.zlayout.spark.files.distinct_values import Pieces
-from dbt.adapters.zlayout.spark.files.existing_files import same_files
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
@@ -88,7 +87,7 @@ class Renewed:
 
         Columns that only the known ones have, because another writer added them meanwhile, stay.
         """
-        unchanged = live.filter(same_files(live, self.files, IDENTITY)).column("path")
+        unchanged = live.filter(live.same_as(self.files, IDENTITY)).column("path")
         renewed = self.column_stats.filter(pc.is_in(self.column_stats.column("path"), value_set=contiguous(unchanged)))
         rest = known.filter(pc.invert(pc.is_in(known.column("path"), value_set=contiguous(renewed.column("path")))))
         return stacked([rest, joined_statistics(joined_statistics(renewed, known), renewed)])

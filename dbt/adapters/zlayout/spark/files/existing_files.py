@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial, reduce
+from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import FileMissingError, StoreError
 from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder
-from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import is_data_path, new_group
@@ -39,20 +37,6 @@ def listed_files(store: Store, partition_by: Sequence[str]) -> DataFiles:
         ),
         tuple(partition_by),
     )
-
-
-def same_files(
-    files: DataFiles, others: DataFiles, identity: Sequence[str] = ("size_bytes", "modified_ms")
-) -> pa.Array:
-    """Returns a mask, bool per file: True if the other files hold the file with the same size and time.
-
-    Args:
-        others: The files to compare with, by path.
-        identity: The figures that must be equal.
-    """
-    position = pc.index_in(contiguous(files["path"]), value_set=contiguous(others["path"]))
-    same = [pc.equal(contiguous(files[name]), contiguous(others[name]).take(position)) for name in identity]
-    return pc.fill_null(reduce(pc.and_kleene, same), False)
 
 
 def wait_a_tick(store: Store, files: DataFiles) -> None:

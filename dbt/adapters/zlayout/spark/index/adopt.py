@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, wait_a_tick
 from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
 from dbt.adapters.zlayout.spark.index.optional_indexes import optional_pieces
@@ -113,7 +113,7 @@ def adopt_table(
             " or adopt the table with managed=False"
         )
     if not managed:
-        collected = collected.only(same_files(collected.files, listed_files(store, entry.partition_by)))
+        collected = collected.only(collected.files.same_as(listed_files(store, entry.partition_by)))
     adopted, statistics = collected.files, collected.column_stats
     depth = round(depth_of(statistics, keys, [each.partition for each in adopted]), 4)
     with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
-from dbt.adapters.zlayout.spark.files.existing_files import GLOB, listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import GLOB, listed_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect, examining
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.schema.types import fields_of, raw_fields, split_partition_columns
@@ -172,7 +172,7 @@ def _collected_orphans(
         raise UnsupportedError(f"{name}: {collected.unreadable[0]} is not a Parquet file, or cannot be read; {_NEXT}")
     for path in files["path"].to_pylist():
         _check_columns(spark, name, path, qualified(store.root_uri, path), base)
-    if not pc.all(same_files(collected.files, listed_files(store, base.partition_by)), min_count=0).as_py():
+    if not pc.all(collected.files.same_as(listed_files(store, base.partition_by)), min_count=0).as_py():
         raise ConflictError(f"{name}: files in its folder changed while they were read; run it again")
     return collected
 

@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
 from dbt.adapters.zlayout.spark.commit.optional_slices import NOTHING_OPTIONAL, NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import publish_to_other_engines
-from dbt.adapters.zlayout.spark.files.existing_files import listed_files, same_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import listed_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Examine, collect, examining
 from dbt.adapters.zlayout.spark.index.optional_indexes import (
@@ -354,8 +354,8 @@ class Refresh:
             # The commit could follow the newer versions as it is, but their files should not wait for the next refresh.
             work = self._work(self.timeline.snapshot())
             wanted = work.to_read
-            more = self._collected(work, wanted.filter(pc.invert(same_files(wanted, collected.files))))
-            collected = collected.plus(more).only(same_files(collected.files.plus(more.files), wanted))
+            more = self._collected(work, wanted.filter(pc.invert(wanted.same_as(collected.files))))
+            collected = collected.plus(more).only(collected.files.plus(more.files).same_as(wanted))
         return work, collected
 
     def _collected(self, work: _Work, files: DataFiles) -> Collected:
@@ -367,7 +367,7 @@ class Refresh:
         """Returns a mask that is True for files that have not changed since before they were read."""
         if self.goal.listed is None or not len(files):
             return pa.repeat(True, len(files))
-        return same_files(files, self.goal.listed())
+        return files.same_as(self.goal.listed())
 
     def _work(self, snapshot: Snapshot) -> _Work:
         # Earlier releases had no statistics of these. Without them a merged log only seems younger, or to delete less.
@@ -378,7 +378,7 @@ class Refresh:
             return _Work(snapshot, files[:0], files[:0], (), gaps, None)
         listed = self.goal.listed()
         is_new = pc.invert(pc.is_in(listed["path"], value_set=_paths(files)))
-        is_other = pc.invert(pc.or_(is_new, same_files(listed, files)))
+        is_other = pc.invert(pc.or_(is_new, listed.same_as(files)))
         gone = pc.invert(pc.is_in(files["path"], value_set=_paths(listed)))
         return _Work(
             snapshot=snapshot,

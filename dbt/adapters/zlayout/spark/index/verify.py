@@ -32,7 +32,7 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
 from dbt.adapters.zlayout.spark.commit.expression_stats import lacking_of_expressions, statistics_of_expressions
-from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers, same_files
+from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
 from dbt.adapters.zlayout.spark.index.file_values import lacking_values
 from dbt.adapters.zlayout.spark.index.optional_indexes import wanted_columns
@@ -73,7 +73,7 @@ def verify_index(spark: SparkSession, opened: TableSnapshot, *, data: bool) -> p
     """
     files = opened.snapshot.files
     if not opened.managed:
-        files = files.filter(same_files(files, listed_files(opened.store, opened.partition_columns)))
+        files = files.filter(files.same_as(listed_files(opened.store, opened.partition_columns)))
     footers = footers_found(opened.store, files["path"].to_pylist())
     whole = len(files) == len(opened.snapshot.files) and None not in footers
     readable = pa.array([each is not None for each in footers], pa.bool_())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, overload
 
 import pyarrow as pa
@@ -203,6 +204,21 @@ class DataFiles(Sequence[DataFile]):
         if not len(gone):
             return self
         return self.filter(pc.invert(pc.is_in(self.arrow["path"], value_set=gone)))
+
+    def same_as(self, others: DataFiles, figures: Sequence[str] = ("size_bytes", "modified_ms")) -> pa.Array:
+        """Returns for each file whether the other files hold it unchanged: the same path, and the same figures.
+
+        Args:
+            others: The files to compare with, by path.
+            figures: The columns that must be equal.
+        """
+
+        def whole(files: DataFiles, name: str) -> pa.Array:
+            return files.arrow[name].combine_chunks()
+
+        position = pc.index_in(whole(self, "path"), value_set=whole(others, "path"))
+        same = [pc.equal(whole(self, name), whole(others, name).take(position)) for name in figures]
+        return pc.fill_null(reduce(pc.and_kleene, same), False)
 
     def plus(self, more: DataFiles) -> DataFiles:
         """Returns these files, then `more`.

@@ -6,11 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from dbt.adapters.zlayout.timeline.files.action import Action
-from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 from dbt.adapters.zlayout.timeline.log.entry import Commit, IndexSlices
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
@@ -132,22 +129,12 @@ def _files(head: Snapshot | None, change: Change, whole: bool) -> tuple[DataFile
         return change.adds, change.removes
     # Only the difference is logged; a file that stays but has another size or time counts as new.
     if change.adds.partition_by == head.files.partition_by:
-        stays = _same_files(change.adds, head.files)
+        stays = change.adds.filter(change.adds.same_as(head.files, IDENTITY))["path"]
         adds = change.adds.minus(stays)
         removes = head.files.minus(stays)["path"]
     else:
         adds, removes = change.adds, head.files["path"]
     return adds, tuple(removes.to_pylist())
-
-
-def _same_files(new: DataFiles, old: DataFiles) -> pa.Array:
-    position = pc.index_in(new["path"], value_set=old["path"].combine_chunks()).combine_chunks()
-    same = pc.is_valid(position)
-    for name in ("size_bytes", "modified_ms", "row_count"):
-        same = pc.and_(
-            same, pc.fill_null(pc.equal(new[name].combine_chunks(), old[name].take(position).combine_chunks()), False)
-        )
-    return new["path"].combine_chunks().filter(same)
 
 
 def _index(
