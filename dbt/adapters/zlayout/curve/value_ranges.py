@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.curve.keys import common_bytes, comparable, is_text, large_binary
+from dbt.adapters.zlayout.predicate.expr import And, Compare, Expr, Op, Or, Term
 
 _WORD_BYTES = 8
 
@@ -50,6 +51,12 @@ def covering_ranges(low: pa.Array, high: pa.Array, most: int) -> tuple[pa.Array,
         cuts = np.sort(np.argpartition(widths, closed - 1)[closed:])
         first, last = first[np.r_[0, cuts + 1]], last[np.r_[cuts, len(last) - 1]]
     return both.take(pa.array(first)), both.take(pa.array(last))
+
+
+def within_ranges(operand: Term, low: pa.Array, high: pa.Array, most: int) -> Expr:
+    """Returns the condition that an operand lies in one of the ranges of `covering_ranges`, of which there is one."""
+    ends = zip(*covering_ranges(low, high, most), strict=True)
+    return Or(tuple(And((Compare(Op.GE, operand, least), Compare(Op.LE, operand, last))) for least, last in ends))
 
 
 def _gaps(before: pa.Array, after: pa.Array) -> npt.NDArray[np.float64]:

@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.spark.catalyst.predictable import (
 from dbt.adapters.zlayout.spark.catalyst.tree import Budget, Node, NotUnderstoodError, is_of_files, tree_of
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.jvm.session_settings import settings_of
-from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, type_word
+from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, type_word, with_plain_texts
 
 _LOG = logging.getLogger(__name__)
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."
@@ -47,7 +47,6 @@ _IN_ORDER = frozenset(("Add", "Multiply", "Greatest", "Least"))
 # What a text has of an object that is not a value: the number of a column in a plan, the address of an object.
 _OF_ONE_PLAN = re.compile(r"#\d+L?|@[0-9a-f]+")
 _LOCAL_TIME = re.compile(r"timestamp(?!_ntz)")
-_TEXT = re.compile(r"(char|varchar)\(\d+\)")
 
 
 @dataclass(frozen=True)
@@ -301,12 +300,3 @@ def without_qualifiers(text: str, names: Sequence[str]) -> str:
     for name in names:
         text = re.sub(rf"(?:(?:`[^`]+`|\w+)\.)+(?=`?{re.escape(name)}\b)", "", text)
     return text
-
-
-def with_plain_texts(schema_json: str) -> str:
-    """Returns a schema with texts of a fixed or greatest length as plain texts."""
-    fields = raw_fields(schema_json)
-    for each in fields:
-        if isinstance(each["type"], str):
-            each["type"] = _TEXT.sub("string", each["type"])
-    return schema_json_of(fields)

@@ -24,15 +24,15 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.catalyst.expressions import (
     BoundExpression,
     ExpressionForms,
-    with_plain_texts,
 )
 from dbt.adapters.zlayout.spark.catalyst.tree import NotUnderstoodError
 from dbt.adapters.zlayout.spark.files.distinct_values import Pieces, Wanted
-from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, why_failed
+from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, in_halves, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.jvm.session_settings import session_beside
 from dbt.adapters.zlayout.spark.read.frame_statistics import lacking_by_file, pieces_by_file, statistics_by_file
+from dbt.adapters.zlayout.spark.schema.types import with_plain_texts
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = logging.getLogger(__name__)
-# Halving finds one file of a thousand that raises an error in about twenty reads.
-_MOST_READS = 24
 _SETTINGS = {
     **AS_STORED,
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
@@ -183,7 +181,7 @@ def lacking_of_expressions(
         return lacking_by_file(session, store, index, schema_json, some, wanted, values)
 
     paths = {"bloom": [each.path for each in wanted.filtered], "lookup": [key.paths[0] for key in wanted.looked_up]}
-    found = [row for each in _in_halves(files, lacking, _OPTIONAL) for row in each]
+    found = [row for each in _computed(files, lacking, _OPTIONAL) for row in each]
     return [(path, kind, paths[kind][number][1], missing) for path, kind, number, missing in found]
 
 
@@ -208,24 +206,16 @@ def _by_expression(files: DataFiles, columns: Columns, compute: Callable[..., Fo
             return [[compute(files, columns)]]
         except Exception as error:  # the index is advice: the write goes on
             _LOG.warning("%s of expressions are computed one after the other: %s", what, why_failed(error))
-    return [_in_halves(files, partial(compute, columns=[each]), what) for each in columns]
+    return [_computed(files, partial(compute, columns=[each]), what) for each in columns]
 
 
-def _in_halves(files: DataFiles, compute: Callable[[DataFiles], Found], what: str) -> list[Found]:
-    """Returns what is computed of files: of all at once or, where that fails, of halves, quarters and so on."""
-    found: list[Found] = []
-    left = [files]
-    for _ in range(_MOST_READS):
-        if not left:
-            break
-        some = left.pop()
-        try:
-            found.append(compute(some))
-        except Exception as error:  # the index is advice: the write goes on
-            _LOG.warning("%s of expressions cannot be computed for %d files: %s", what, len(some), why_failed(error))
-            half = len(some) // 2
-            left += [part for part in (some[half:], some[:half]) if half and len(part)]
-    return found
+def _computed(files: DataFiles, compute: Callable[[DataFiles], Found], what: str) -> list[Found]:
+    """Returns what is computed of files; those for which it fails are left out, because the index is advice."""
+
+    def failed(some: DataFiles, error: Exception) -> None:
+        _LOG.warning("%s of expressions cannot be computed for %d files: %s", what, len(some), why_failed(error))
+
+    return in_halves(files, compute, failed)
 
 
 def _forms(spark: SparkSession, layout: TableLayout) -> ExpressionForms:

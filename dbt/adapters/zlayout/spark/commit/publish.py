@@ -93,19 +93,22 @@ def publish(
         catch_up(opened.store, opened.timeline)
         if isinstance(table, TableName):
             _put_entry(catalog, table, entry, opened, description, column_stats, after)
-    publish_to_other_engines(opened, after)
-    with after.useful("manifests of old versions were not deleted"):
-        retire(opened.store)
-    with after.useful(f"{FOLDER_NOTE} was not written"):
-        put_folder_note(opened.store)
+    publish_to_others(opened, after)
 
 
-def publish_to_other_engines(opened: TableSnapshot, after: AfterCommit) -> None:
-    """Publishes the newest version in the formats and the catalog of the table's settings. A failure is reported."""
+def publish_to_others(opened: TableSnapshot, after: AfterCommit) -> None:
+    """Publishes the newest version in the formats and the catalog of the table's settings, and tidies up.
+
+    A failure is reported.
+    """
     config = config_of(opened.snapshot)
     hours = config.retention.hours
     for name, error in publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours):
         after.leave(f"readers of {name} do not see it yet: {short_message(error)}")
+    with after.useful("manifests of old versions were not deleted"):
+        retire(opened.store)
+    with after.useful(f"{FOLDER_NOTE} was not written"):
+        put_folder_note(opened.store)
 
 
 def publish_committed(catalog: Catalog, table: TableRef, opened: TableSnapshot, after: AfterCommit) -> None:

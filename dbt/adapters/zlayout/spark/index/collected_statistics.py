@@ -6,13 +6,11 @@ without sorting or shuffling rows. It takes one Spark job for each set of column
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,10 +32,10 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
-from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress
+from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, in_halves
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.read.frame_statistics import statistics_by_file
-from dbt.adapters.zlayout.spark.schema.types import split_partition_columns
+from dbt.adapters.zlayout.spark.schema.types import split_partition_columns, with_plain_texts
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
@@ -45,10 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = logging.getLogger(__name__)
-# Halving finds one damaged file of a thousand in about twenty reads. If nothing can be read, it ends soon.
-_MOST_READS = 24
 _BATCH_ROWS = "65536"
-_AS_TEXT = re.compile(r"(char|varchar)\(\d+\)|string collate .*")
 Seen = Mapping[ColumnPath, ColumnFooter]
 Examine = Callable[[DataFiles, Mapping[str, Sequence[TrackedColumn]]], Mapping[str, Seen]]
 """Reads columns of files: takes files and, by path, the columns to read of each. See `examining`."""
@@ -160,19 +155,14 @@ def _examined(
 
 def _seen(files: DataFiles, wanted: Mapping[str, Sequence[TrackedColumn]], examine: Examine) -> dict[str, Seen]:
     """Reads the data of the files that can be read. Damaged files are left out: less is known, but nothing is wrong."""
-    seen: dict[str, Seen] = {}
-    left = [list(wanted)]
-    for _ in range(_MOST_READS):
-        if not left:
-            break
-        paths = left.pop()
-        try:
-            seen |= examine(files, {path: wanted[path] for path in paths})
-        except Exception as error:
-            _LOG.warning("the data of %s and %d more files cannot be read: %s", paths[0], len(paths) - 1, error)
-            half = len(paths) // 2
-            left += [part for part in (paths[half:], paths[:half]) if half]
-    return seen
+
+    def read(paths: list[str]) -> Mapping[str, Seen]:
+        return examine(files, {path: wanted[path] for path in paths})
+
+    def failed(paths: list[str], error: Exception) -> None:
+        _LOG.warning("the data of %s and %d more files cannot be read: %s", paths[0], len(paths) - 1, error)
+
+    return {path: seen for some in in_halves(list(wanted), read, failed) for path, seen in some.items()}
 
 
 def _known_statistics(
@@ -239,7 +229,9 @@ def _seen_in_data(
     for columns, paths in by_columns.items():
         some = files.filter(pc.is_in(files["path"], value_set=pa.array(paths, pa.string())))
         names = [functions.col(".".join(map(backquoted, each.path))) for each in columns]
-        merged = statistics_by_file(session, store, _by_bytes(data_json), some, columns, names, progress)
+        merged = statistics_by_file(
+            session, store, with_plain_texts(data_json, collated=True), some, columns, names, progress
+        )
         entries = [entries_of(contiguous(merged.column(f"c{i}"))) for i in range(len(columns))]
         for path, *row in zip(merged.column("path").to_pylist(), *entries, strict=True):
             found[path] = {each.path: entry for each, entry in zip(columns, row, strict=True)}
@@ -259,18 +251,3 @@ def _reading_session(spark: SparkSession) -> SparkSession:
     for key, value in settings.items():
         session.conf.set(key, value)
     return session
-
-
-def _by_bytes(schema_json: str) -> str:
-    """Returns the schema with every text type replaced by plain strings, which compare by their bytes."""
-    return json.dumps(_plain(json.loads(schema_json)), ensure_ascii=False)
-
-
-def _plain(kind: Any) -> Any:
-    if isinstance(kind, str):
-        return _AS_TEXT.sub("string", kind)
-    if isinstance(kind, list):
-        return [_plain(each) for each in kind]
-    if not isinstance(kind, dict):
-        return kind
-    return {key: {} if key == "metadata" else value if key == "name" else _plain(value) for key, value in kind.items()}

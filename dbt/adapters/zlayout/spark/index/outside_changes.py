@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB, listed_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect, examining
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
-from dbt.adapters.zlayout.spark.schema.types import fields_of, raw_fields, split_partition_columns
+from dbt.adapters.zlayout.spark.schema.types import as_plain_text, fields_of, raw_fields, split_partition_columns
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, merges_on_read
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, qualified
@@ -213,13 +213,13 @@ def _check_columns(spark: SparkSession, name: TableRef, path: str, uri: str, bas
 
 
 def _types(fields: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {each["name"]: _plain(each["type"]) for each in fields}
+    return {each["name"]: _without_nullability(as_plain_text(each["type"], collated=True)) for each in fields}
 
 
-def _plain(kind: Any) -> Any:
-    """Returns a type without nullability and metadata, and with every text type as a plain string."""
-    if isinstance(kind, str):
-        return "string" if kind.startswith(("char(", "varchar(", "string collate")) else kind
+def _without_nullability(kind: Any) -> Any:
+    """Returns a type without nullability and metadata."""
     if isinstance(kind, list):
-        return [_plain(each) for each in kind]
-    return {key: _plain(value) for key, value in kind.items() if key not in _NULLABILITY}
+        return [_without_nullability(each) for each in kind]
+    if not isinstance(kind, dict):
+        return kind
+    return {key: _without_nullability(value) for key, value in kind.items() if key not in _NULLABILITY}

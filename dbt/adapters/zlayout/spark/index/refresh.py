@@ -19,12 +19,12 @@ from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.index.gaps import Gaps, gaps_of, news_in
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
+from dbt.adapters.zlayout.publish.spark_manifest import catch_up
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, Renewed
 from dbt.adapters.zlayout.spark.commit.optional_slices import NOTHING_OPTIONAL, NewOptional
-from dbt.adapters.zlayout.spark.commit.publish import publish_to_other_engines
+from dbt.adapters.zlayout.spark.commit.publish import publish_to_others
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Examine, collect, examining
@@ -110,9 +110,7 @@ def refresh_table(
         opened = opened.at_snapshot(timeline.snapshot())
         if indexed is None:
             catch_up(opened.store, timeline)
-            publish_to_other_engines(opened, after)
-            with after.useful("manifests of old versions were not deleted"):
-                retire(opened.store)
+            publish_to_others(opened, after)
             if entry is not None:
                 install(catalog, entry, opened)
         elif done.version != snapshot.version:

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 _T = TypeVar("_T")
+_Items = TypeVar("_Items", bound=Sequence[Any])
 _POLL_SECONDS = 4.5
 _SILENT_SECONDS = 10.0
 _STACK = re.compile(r"\n+(?:JVM stacktrace:|Driver stacktrace:|\s+at [\w.$/<>]+\(|'[A-Z][A-Za-z]+ |\s*\+- )")
@@ -32,6 +33,8 @@ _TASK_FAILURE = re.compile(r"Job aborted due to stage failure: .*?\(TID \d+\)[^:
 _PYTHON_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*(?P<last>\S.*)")
 _JAVA_CLASS = re.compile(r"^(?:(?:java|javax|scala|org|com|io)\.(?:[\w$]+\.)*[\w$]+(?:Exception|Error): )+")
 _DEEPEST_CAUSE = 20
+# Halving finds one bad file of a thousand in about twenty tries. If nothing can be read, it ends soon.
+_MOST_TRIES = 24
 
 
 AS_STORED = {
@@ -141,6 +144,33 @@ def run(spark: SparkSession, phase: str, progress: Progress | None, action: Call
         finally:
             done.set()
             watcher.join()
+
+
+def in_halves(items: _Items, work: Callable[[_Items], _T], failed: Callable[[_Items, Exception], None]) -> list[_T]:
+    """Does work on all items at once or, where that fails, on halves, quarters and so on. Bad items are left out.
+
+    Args:
+        items: For example files. Slices of them are of the same type.
+        work: Works on some of them.
+        failed: Called with the items of each failure.
+
+    Returns:
+        What the work that succeeded returned.
+    """
+    found: list[_T] = []
+    left = [items]
+    for _ in range(_MOST_TRIES):
+        if not left:
+            break
+        some = left.pop()
+        try:
+            found.append(work(some))
+        except Exception as error:  # the other half may be sound
+            failed(some, error)
+            half = len(some) // 2
+            if half:
+                left += [cast(_Items, some[half:]), cast(_Items, some[:half])]
+    return found
 
 
 def short_message(error: BaseException, *, innermost: bool = False) -> str:

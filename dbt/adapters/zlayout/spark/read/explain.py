@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,12 +19,18 @@ from pyspark.errors import AnalysisException, ParseException
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import Constant
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, TablePath, TableRef
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, TableRef
 from dbt.adapters.zlayout.spark.jobs.jobs import why_failed
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, active_session, members
-from dbt.adapters.zlayout.spark.read.file_index import ExplainedFilters, ZlayoutFileIndex
+from dbt.adapters.zlayout.spark.read.file_index import ExplainedFilters
+from dbt.adapters.zlayout.spark.read.query_scans import (
+    JoinSide,
+    PlannedScan,
+    join_sides,
+    planned_scans,
+    with_subqueries,
+)
 from dbt.adapters.zlayout.spark.read.record_tables import rows_of, view_of
-from dbt.adapters.zlayout.spark.read.relations import index_of, installed
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -31,13 +38,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = logging.getLogger(__name__)
-_SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
-_FILTER = "org.apache.spark.sql.execution.FilterExec"
-_MOST_BYTES = 10 << 20
-"""The default of ``spark.sql.autoBroadcastJoinThreshold``. Sides that Spark estimates to be larger are ignored."""
-# For each join type, the sides whose rows survive only if the other side has their key.
-_FILTERED = {"inner": ("left", "right"), "leftsemi": ("left",), "leftouter": ("right",), "rightouter": ("left",)}
-_PASSED_THROUGH = ("Project", "Filter", "SubqueryAlias")
 
 
 @dataclass(frozen=True)
@@ -92,15 +92,11 @@ def explain_scans(spark: SparkSession, sql: str, unnamed: TableSnapshot | None =
 def _explained(spark: SparkSession, sql: str, unnamed: TableSnapshot | None) -> Iterator[ExplainedScan]:
     catalog = Catalog(spark)
     logical = spark.sql(sql)._jdf.queryExecution().optimizedPlan()
-    sides = [side for plan in _plans(logical) for side in join_sides(catalog.jvm, plan)]
-    for scan, condition in _scans(catalog, logical):
-        name, index = index_of_scan(catalog, scan, unnamed)
-        if index is None:
-            continue
-        others = unpassed(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
-        filters = index.explained(static_filters(catalog, scan.partitionFilters()), scan.dataFilters(), others)
-        joins = tuple(_joins(catalog, scan, index, filters, sides))
-        yield ExplainedScan(str(name), index.opened, filters, joins)
+    sides = [side for plan in with_subqueries(logical) for side in join_sides(catalog.jvm, plan)]
+    for found in planned_scans(catalog, logical, partial(_execution, spark._jsparkSession), unnamed):
+        filters = found.index.explained(found.partition_filters, found.data_filters, found.others)
+        joins = tuple(_joins(catalog, found, filters, sides))
+        yield ExplainedScan(str(found.table), found.index.opened, filters, joins)
 
 
 def explain_predicate(
@@ -150,10 +146,10 @@ def empty_scan(table: TableRef, opened: TableSnapshot) -> ExplainedScan:
 
 
 def _joins(
-    catalog: Catalog, scan: Any, index: ZlayoutFileIndex, filters: ExplainedFilters, sides: Sequence[JoinSide]
+    catalog: Catalog, read: PlannedScan, filters: ExplainedFilters, sides: Sequence[JoinSide]
 ) -> Iterator[ExplainedJoin]:
-    columns = {int(each.exprId().id()): each for each in members(scan.output())}
-    dynamic = any(is_dynamic(each) for each in members(scan.partitionFilters()))
+    columns = {int(each.exprId().id()): each for each in members(read.scan.output())}
+    dynamic = read.is_dynamic
     for side in sides:
         column = columns.get(side.column_id)
         if column is None:
@@ -163,56 +159,15 @@ def _joins(
         except Py4JError:  # a side that fails is left out of the explanation
             _LOG.warning("cannot compute the values of %s", side.text, exc_info=True)
             continue
-        kept = index.opened.scan(index.predicate(catalog.jvm.seq([condition]))).candidates
+        kept = read.index.opened.scan(read.index.predicate(catalog.jvm.seq([condition]))).candidates
         name = str(column.name())
         yield ExplainedJoin(
             column=name,
             key=side.text,
             values=values,
             skips=int((filters.plan.candidates & ~kept).sum()),
-            by_partition=dynamic and name in index.opened.partition_columns,
+            by_partition=dynamic and name in read.index.opened.partition_columns,
         )
-
-
-@dataclass(frozen=True)
-class JoinSide:
-    """One key of a join.
-
-    Attributes:
-        column_id: Spark's id of the joined column.
-        text: The key of the other side as SQL, for display.
-        key: The same key as a Catalyst expression.
-        plan: The other side (logical plan).
-    """
-
-    column_id: int
-    text: str
-    key: Any
-    plan: Any
-
-
-def join_sides(jvm: Jvm, logical: Any) -> Iterator[JoinSide]:
-    """Yields the keys of all joins of an optimized plan that have a small other side.
-
-    Only columns that reach the join from a relation through projections, filters and inner joins count: no other node
-    in between may depend on the rows that the join drops.
-    """
-    extract = jvm.companion("org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys")
-    for join in _nodes(logical, "Join"):
-        found = extract.unapply(join)
-        filtered = _FILTERED.get(str(join.joinType().sql()).replace(" ", "").lower(), ())
-        if not found.isDefined() or not filtered:
-            continue
-        keys = {"left": found.get()._2(), "right": found.get()._3()}
-        for side in filtered:
-            other = "right" if side == "left" else "left"
-            plan = getattr(join, other)()
-            if int(plan.stats().sizeInBytes()) > _MOST_BYTES:
-                continue
-            reached = _reached(getattr(join, side)())
-            for column, key in zip(members(keys[side]), members(keys[other]), strict=True):
-                if str(column.nodeName()) == "AttributeReference" and int(column.exprId().id()) in reached:
-                    yield JoinSide(int(column.exprId().id()), str(key.sql()), key, plan)
 
 
 def _values_as_filter(jvm: Jvm, session: Any, side: JoinSide, column: Any) -> tuple[int, Any]:
@@ -238,89 +193,7 @@ def _values_as_filter(jvm: Jvm, session: Any, side: JoinSide, column: Any) -> tu
     return int(array.numElements()), expressions.InSet(column, jvm.seq_of(found).toSet())
 
 
-def _nodes(plan: Any, name: str) -> Iterator[Any]:
-    if str(plan.nodeName()) == name:
-        yield plan
-    for child in members(plan.children()):
-        yield from _nodes(child, name)
-
-
-def _reached(plan: Any) -> set[int]:
-    """Returns the ids of the relation columns that reach a plan through projections, filters and inner joins only."""
-    name = str(plan.nodeName())
-    if str(plan.getClass().getSimpleName()) == "LogicalRelation":
-        return {int(each.exprId().id()) for each in members(plan.output())}
-    inner = name == "Join" and str(plan.joinType().sql()) == "INNER"
-    if name not in _PASSED_THROUGH and not inner:
-        return set()
-    return {each for child in members(plan.children()) for each in _reached(child)}
-
-
-def _plans(logical: Any) -> list[Any]:
-    """Returns an optimized plan and the plans of its subqueries."""
-    return [logical, *members(logical.subqueriesAll())]
-
-
-def is_dynamic(condition: Any) -> bool:
-    """Returns whether a join fills in the condition while the query runs."""
-    return "DynamicPruning" in str(condition.getClass().getName())
-
-
-def _scans(catalog: Catalog, logical: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields every file scan of an optimized plan, with the condition on its rows or None.
-
-    This includes the scans of subqueries, which Spark plans separately.
-    """
-    session: Any = catalog.spark._jsparkSession
-    for plan in _plans(logical):
-        yield from scans_below(_execution(session, plan).sparkPlan(), None)
-
-
 def _execution(session: Any, logical: Any) -> Any:
     """Returns Spark's ``QueryExecution`` of a logical plan."""
     state = session.sessionState()
     return state.executePlan(logical, getattr(state, "executePlan$default$2")())
-
-
-def scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields every file scan of a physical plan, with the condition on its rows or None."""
-    kind = str(node.getClass().getName())
-    if kind == _SCAN:
-        yield node, condition
-    for child in members(node.children()):
-        yield from scans_below(child, node.condition() if kind == _FILTER else None)
-
-
-def unpassed(condition: Any, known: Sequence[Any]) -> list[Any]:
-    """Returns the conjuncts that are not among the known ones."""
-    if condition is None:
-        return []
-    if str(condition.getClass().getSimpleName()) == "And":
-        return [each for side in (condition.left(), condition.right()) for each in unpassed(side, known)]
-    return [] if any(condition.semanticEquals(each) for each in known) else [condition]
-
-
-def index_of_scan(
-    catalog: Catalog, scan: Any, unnamed: TableSnapshot | None = None
-) -> tuple[TableRef | None, ZlayoutFileIndex | None]:
-    """Returns the table that a scan reads, and its file index; None for a scan of anything else.
-
-    Args:
-        unnamed: As for `explain_scans`.
-    """
-    identifier = scan.tableIdentifier()
-    if not identifier.isDefined():
-        if unnamed is None:
-            return None, None
-        index = index_of(catalog, unnamed)
-        same = str(scan.relation().location().toString()) == index.toString()
-        return (TablePath(unnamed.location), index) if same else (None, None)
-    native = identifier.get()
-    database = native.database()
-    name = TableName(str(database.get()) if database.isDefined() else "default", str(native.table()))
-    return name, installed(catalog, name)
-
-
-def static_filters(catalog: Catalog, filters: Any) -> Any:
-    """Returns the filters without those that a join fills in while the query runs."""
-    return catalog.jvm.seq([each for each in members(filters) if not is_dynamic(each)])

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.curve.value_ranges import covering_ranges
-from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Expr, Op, Or
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
-from dbt.adapters.zlayout.spark.jvm.scala import active_session, members
-from dbt.adapters.zlayout.spark.read.explain import (
-    JoinSide,
-    index_of_scan,
-    is_dynamic,
-    join_sides,
-    scans_below,
-    static_filters,
-    unpassed,
-)
+from dbt.adapters.zlayout.curve.value_ranges import within_ranges
+from dbt.adapters.zlayout.predicate.expr import And, Column, Expr
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, TablePath, TableRef
+from dbt.adapters.zlayout.spark.jvm.scala import Jvm, active_session, members
+from dbt.adapters.zlayout.spark.read.file_index import ZlayoutFileIndex
 from dbt.adapters.zlayout.spark.read.record_tables import table_of_files
+from dbt.adapters.zlayout.spark.read.relations import index_of, installed
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -30,6 +23,13 @@ if TYPE_CHECKING:
 
 _MOST_RANGES = 12
 _SKIP_COMMANDS = "org.apache.spark.sql.execution.CommandExecutionMode"
+_SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
+_FILTER = "org.apache.spark.sql.execution.FilterExec"
+_MOST_BYTES = 10 << 20
+"""The default of ``spark.sql.autoBroadcastJoinThreshold``. Sides that Spark estimates to be larger are ignored."""
+# For each join type, the sides whose rows survive only if the other side has their key.
+_FILTERED = {"inner": ("left", "right"), "leftsemi": ("left",), "leftouter": ("right",), "rightouter": ("left",)}
+_PASSED_THROUGH = ("Project", "Filter", "SubqueryAlias")
 
 
 @dataclass(frozen=True)
@@ -91,33 +91,27 @@ def _scans_of(spark: SparkSession, sql: str) -> list[QueryScan]:
     state: Any = spark._jsparkSession.sessionState()
     mode = catalog.jvm.companion(_SKIP_COMMANDS).SKIP()
     logical = state.executePlan(state.sqlParser().parsePlan(sql), mode).optimizedPlan()
-    found: list[tuple[QueryScan, Any]] = []
-    plans = (logical, *members(logical.subqueriesAll()))
-    for plan in plans:
-        for scan, condition in scans_below(state.executePlan(plan, mode).sparkPlan(), None):
-            name, index = index_of_scan(catalog, scan)
-            if index is None or not isinstance(name, TableName):
-                continue
-            others = unpassed(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
-            filters = static_filters(catalog, scan.partitionFilters())
-            predicate = index.predicate(filters, scan.dataFilters(), others=others)
-            found.append((QueryScan(str(table_of_files(name) or name), index.opened, predicate), scan))
-    sides = [side for plan in plans for side in join_sides(catalog.jvm, plan)]
+    found: list[tuple[QueryScan, PlannedScan]] = []
+    for planned in planned_scans(catalog, logical, lambda plan: state.executePlan(plan, mode)):
+        predicate = planned.index.predicate(planned.partition_filters, planned.data_filters, others=planned.others)
+        of_logs = table_of_files(planned.table) if isinstance(planned.table, TableName) else None
+        found.append((QueryScan(str(of_logs or planned.table), planned.index.opened, predicate), planned))
+    sides = [side for plan in with_subqueries(logical) for side in join_sides(catalog.jvm, plan)]
     if not sides:
         return [each for each, _ in found]
     read = {
         int(column.exprId().id()): (each, str(column.name()))
-        for each, scan in found
-        for column in members(scan.output())
+        for each, planned in found
+        for column in members(planned.scan.output())
     }
-    return [replace(each, joins=tuple(_joins(each, scan, sides, read))) for each, scan in found]
+    return [replace(each, joins=tuple(_joins(each, planned, sides, read))) for each, planned in found]
 
 
 def _joins(
-    read: QueryScan, scan: Any, sides: Sequence[JoinSide], columns: Mapping[int, tuple[QueryScan, str]]
+    read: QueryScan, planned: PlannedScan, sides: Sequence[JoinSide], columns: Mapping[int, tuple[QueryScan, str]]
 ) -> Iterator[JoinedColumn]:
-    own = {int(each.exprId().id()): str(each.name()) for each in members(scan.output())}
-    dynamic = any(is_dynamic(each) for each in members(scan.partitionFilters()))
+    own = {int(each.exprId().id()): str(each.name()) for each in members(planned.scan.output())}
+    dynamic = planned.is_dynamic
     for side in sides:
         name = own.get(side.column_id)
         if name is not None:
@@ -138,6 +132,161 @@ def _values(name: str, key: Any, columns: Mapping[int, tuple[QueryScan, str]]) -
     low, high = bounds.minimum.filter(kept), bounds.maximum.filter(kept)
     if not len(low) or low.null_count or high.null_count:  # a file without bounds may hold anything
         return None
-    ends = zip(*covering_ranges(low, high, _MOST_RANGES), strict=True)
-    operand = Column((name,), bounds.type)
-    return Or(tuple(And((Compare(Op.GE, operand, least), Compare(Op.LE, operand, most))) for least, most in ends))
+    return within_ranges(Column((name,), bounds.type), low, high, _MOST_RANGES)
+
+
+@dataclass(frozen=True)
+class PlannedScan:
+    """A scan of a managed or indexed table, as Spark plans it. Conditions are Catalyst expressions.
+
+    Attributes:
+        table: The table; its folder if it was opened by that.
+        index: Its file index.
+        scan: The node of the physical plan (Py4J object).
+        partition_filters: A ``Seq`` of its conditions on partition columns that are known before the query runs.
+        data_filters: A ``Seq`` of its other conditions.
+        others: Conditions on its rows that Spark does not pass to it.
+    """
+
+    table: TableRef
+    index: ZlayoutFileIndex
+    scan: Any
+    partition_filters: Any
+    data_filters: Any
+    others: Sequence[Any]
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether a join fills in conditions on partition columns while the query runs."""
+        return any(map(_is_dynamic, members(self.scan.partitionFilters())))
+
+
+def planned_scans(
+    catalog: Catalog, logical: Any, execution_of: Callable[[Any], Any], unnamed: TableSnapshot | None = None
+) -> Iterator[PlannedScan]:
+    """Yields the scans of managed and indexed tables in an optimized plan and its subqueries, which Spark plans apart.
+
+    Args:
+        execution_of: Returns Spark's ``QueryExecution`` of a logical plan.
+        unnamed: The version whose DataFrame the query reads through a view, in addition to tables by their name.
+    """
+    for plan in with_subqueries(logical):
+        for scan, condition in _scans_below(execution_of(plan).sparkPlan(), None):
+            table, index = _index_of_scan(catalog, scan, unnamed)
+            if table is not None and index is not None:
+                others = _unpassed(condition, [*members(scan.partitionFilters()), *members(scan.dataFilters())])
+                filters = _static_filters(catalog, scan.partitionFilters())
+                yield PlannedScan(table, index, scan, filters, scan.dataFilters(), others)
+
+
+def with_subqueries(logical: Any) -> list[Any]:
+    """Returns an optimized plan and the plans of its subqueries."""
+    return [logical, *members(logical.subqueriesAll())]
+
+
+def _scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:
+    """Yields every file scan of a physical plan, with the condition on its rows or None."""
+    kind = str(node.getClass().getName())
+    if kind == _SCAN:
+        yield node, condition
+    for child in members(node.children()):
+        yield from _scans_below(child, node.condition() if kind == _FILTER else None)
+
+
+def _unpassed(condition: Any, known: Sequence[Any]) -> list[Any]:
+    """Returns the conjuncts that are not among the known ones."""
+    if condition is None:
+        return []
+    if str(condition.getClass().getSimpleName()) == "And":
+        return [each for side in (condition.left(), condition.right()) for each in _unpassed(side, known)]
+    return [] if any(condition.semanticEquals(each) for each in known) else [condition]
+
+
+def _index_of_scan(
+    catalog: Catalog, scan: Any, unnamed: TableSnapshot | None = None
+) -> tuple[TableRef | None, ZlayoutFileIndex | None]:
+    """Returns the table that a scan reads, and its file index; None for a scan of anything else.
+
+    Args:
+        unnamed: As for `planned_scans`.
+    """
+    identifier = scan.tableIdentifier()
+    if not identifier.isDefined():
+        if unnamed is None:
+            return None, None
+        index = index_of(catalog, unnamed)
+        same = str(scan.relation().location().toString()) == index.toString()
+        return (TablePath(unnamed.location), index) if same else (None, None)
+    native = identifier.get()
+    database = native.database()
+    name = TableName(str(database.get()) if database.isDefined() else "default", str(native.table()))
+    return name, installed(catalog, name)
+
+
+def _static_filters(catalog: Catalog, filters: Any) -> Any:
+    """Returns the filters without those that a join fills in while the query runs."""
+    return catalog.jvm.seq([each for each in members(filters) if not _is_dynamic(each)])
+
+
+def _is_dynamic(condition: Any) -> bool:
+    """Returns whether a join fills in the condition while the query runs."""
+    return "DynamicPruning" in str(condition.getClass().getName())
+
+
+@dataclass(frozen=True)
+class JoinSide:
+    """One key of a join.
+
+    Attributes:
+        column_id: Spark's id of the joined column.
+        text: The key of the other side as SQL, for display.
+        key: The same key as a Catalyst expression.
+        plan: The other side (logical plan).
+    """
+
+    column_id: int
+    text: str
+    key: Any
+    plan: Any
+
+
+def join_sides(jvm: Jvm, logical: Any) -> Iterator[JoinSide]:
+    """Yields the keys of all joins of an optimized plan that have a small other side.
+
+    Only columns that reach the join from a relation through projections, filters and inner joins count: no other node
+    in between may depend on the rows that the join drops.
+    """
+    extract = jvm.companion("org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys")
+    for join in _nodes(logical, "Join"):
+        found = extract.unapply(join)
+        filtered = _FILTERED.get(str(join.joinType().sql()).replace(" ", "").lower(), ())
+        if not found.isDefined() or not filtered:
+            continue
+        keys = {"left": found.get()._2(), "right": found.get()._3()}
+        for side in filtered:
+            other = "right" if side == "left" else "left"
+            plan = getattr(join, other)()
+            if int(plan.stats().sizeInBytes()) > _MOST_BYTES:
+                continue
+            reached = _reached(getattr(join, side)())
+            for column, key in zip(members(keys[side]), members(keys[other]), strict=True):
+                if str(column.nodeName()) == "AttributeReference" and int(column.exprId().id()) in reached:
+                    yield JoinSide(int(column.exprId().id()), str(key.sql()), key, plan)
+
+
+def _nodes(plan: Any, name: str) -> Iterator[Any]:
+    if str(plan.nodeName()) == name:
+        yield plan
+    for child in members(plan.children()):
+        yield from _nodes(child, name)
+
+
+def _reached(plan: Any) -> set[int]:
+    """Returns the ids of the relation columns that reach a plan through projections, filters and inner joins only."""
+    name = str(plan.nodeName())
+    if str(plan.getClass().getSimpleName()) == "LogicalRelation":
+        return {int(each.exprId().id()) for each in members(plan.output())}
+    inner = name == "Join" and str(plan.joinType().sql()) == "INNER"
+    if name not in _PASSED_THROUGH and not inner:
+        return set()
+    return {each for child in members(plan.children()) for each in _reached(child)}

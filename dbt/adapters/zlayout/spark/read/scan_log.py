@@ -19,7 +19,7 @@ from typing import Any
 from dbt.adapters.zlayout.config.scalars import word_of
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.config.workload import WeightedCondition, merged
-from dbt.adapters.zlayout.curve.value_ranges import covering_ranges
+from dbt.adapters.zlayout.curve.value_ranges import within_ranges
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import (
     And,
@@ -33,7 +33,6 @@ from dbt.adapters.zlayout.predicate.expr import (
     Not,
     NotIn,
     NotStartsWith,
-    Op,
     Or,
     StartsWith,
     Unknown,
@@ -258,8 +257,7 @@ def _short(expr: Expr, most_values: int, ranges: int) -> Expr:
         case Not(child) | IsTrue(child) | IsNotTrue(child):
             return replace(expr, child=_short(child, most_values, ranges))
         case In(operand, values) if len(values) > most_values:
-            ends = zip(*covering_ranges(values, values, ranges), strict=True)
-            return Or(tuple(And((Compare(Op.GE, operand, low), Compare(Op.LE, operand, high))) for low, high in ends))
+            return within_ranges(operand, values, values, ranges)
         case In(operand, values, has_null) if len(values) > _MOST_RANGES:
             # The text of the predicate itself leaves out what comes after the first values.
             listed = [*map(literal, values.sort()), *(["NULL"] if has_null else [])]

@@ -37,6 +37,8 @@ _TIME = re.compile(r"time\([0-6]\)")
 _SENDS_INTERVALS = not pyspark.__version__.startswith("3.")
 _WRITES_TIMES = "write_time_adjusted_to_utc" in inspect.signature(pq.ParquetWriter).parameters
 _COLLATIONS = "__COLLATIONS"
+# What Spark's JSON of a field says besides its type.
+_BESIDES_TYPES = frozenset(("name", "nullable", "metadata"))
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,34 @@ def arrow_carries(schema_json: str) -> bool:
     """
     kinds = [each.arrow_type for each in fields_of(schema_json)]
     return all(kind is not None and (_WRITES_TIMES or "time64" not in str(kind)) for kind in kinds)
+
+
+def with_plain_texts(schema_json: str, *, collated: bool = False) -> str:
+    """Returns Spark's JSON of a schema with texts of a fixed or greatest length as plain texts, at any depth.
+
+    >>> with_plain_texts('{"type": "struct", "fields": [{"name": "c", "type": "char(3)"}]}')
+    '{"type": "struct", "fields": [{"name": "c", "type": "string"}]}'
+
+    Args:
+        collated: Whether texts with a collation become plain texts too, so that they compare by their bytes.
+    """
+    return json.dumps(as_plain_text(json.loads(schema_json), collated=collated), ensure_ascii=False)
+
+
+def as_plain_text(spark_type: Any, *, collated: bool) -> Any:
+    """Returns Spark's JSON for a type as `with_plain_texts` does that of a schema."""
+    if isinstance(spark_type, str):
+        is_text = _TEXT.fullmatch(spark_type) or (collated and spark_type.startswith("string collate"))
+        return "string" if is_text else spark_type
+    if isinstance(spark_type, list):
+        return [as_plain_text(each, collated=collated) for each in spark_type]
+    if not isinstance(spark_type, dict):
+        return spark_type
+    # Metadata of a column names the collations in it.
+    kept = {**spark_type, "metadata": {}} if collated and "metadata" in spark_type else spark_type
+    return {
+        key: each if key in _BESIDES_TYPES else as_plain_text(each, collated=collated) for key, each in kept.items()
+    }
 
 
 def _field(raw: Mapping[str, Any]) -> SparkField:
