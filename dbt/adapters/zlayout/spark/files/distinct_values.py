@@ -22,14 +22,14 @@ from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS, LookupSlice
 from dbt.adapters.zlayout.index.lookup.table_lookups import FilesLookups, TableLookups
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.spark.files.file_report import FilterPiece, filter_piece, piece_of
+from dbt.adapters.zlayout.spark.files.file_report import FilterPiece, cells_of, filter_piece, piece_in, piece_of
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 PIECES_SCHEMA = "filters binary, staged string, hashes binary, staged_hashes string"
-LACKING = {"path": pa.string(), "kind": pa.string(), "column": pa.int64(), "missing": pa.int64()}
-LACKING_SCHEMA = "path string, kind string, column long, missing long"
 _PIECES = {"filters": pa.binary(), "staged": pa.string(), "hashes": pa.binary(), "staged_hashes": pa.string()}
+LACKING_SCHEMA = "path string, kind string, column long, missing long"
+LACKING = {"path": pa.string(), "kind": pa.string(), "column": pa.int64(), "missing": pa.int64()}
 # A check of one file looks up as many of its hashes, evenly spread, so that it does not read the whole index.
 _MOST_CHECKED = 100_000
 
@@ -68,8 +68,8 @@ class Pieces:
     @classmethod
     def of_rows(cls, rows: Sequence[Any]) -> Pieces:
         """Returns what collected rows of `PIECES_SCHEMA` hold."""
-        filters = [row.staged if row.filters is None else bytes(row.filters) for row in rows]
-        hashes = [row.staged_hashes if row.hashes is None else bytes(row.hashes) for row in rows]
+        filters = [piece_in(row.filters, row.staged) for row in rows]
+        hashes = [piece_in(row.hashes, row.staged_hashes) for row in rows]
         return cls(
             tuple(each for each in filters if each is not None), tuple(each for each in hashes if each is not None)
         )
@@ -126,15 +126,15 @@ class FileValues:
 
     def pieces(self, store: Store, instant: str, path: str, wanted: Wanted) -> pa.RecordBatch:
         """Returns what a task reports of a file, as a batch of `PIECES_SCHEMA`."""
-        cells: dict[str, bytes | str | None] = dict.fromkeys(_PIECES)
+        filters: FilterPiece | None = None
+        hashes: RunPiece | None = None
         if wanted.filtered:
             filters = filter_piece(store, instant, self._filter_table(path, wanted.filtered))
-            cells["filters" if isinstance(filters, bytes) else "staged"] = filters
         if wanted.looked_up:
             runs = {key: self.hashes[key].hashes() if key in self.hashes else None for key in wanted.looked_up}
             hashes = piece_of(store, instant, run_bytes(path, runs), "hashes.runs")
-            cells["hashes" if isinstance(hashes, bytes) else "staged_hashes"] = hashes
-        arrays = [pa.array([cells[name]], kind) for name, kind in _PIECES.items()]
+        cells = (*cells_of(filters), *cells_of(hashes))
+        arrays = [pa.array([cell], kind) for cell, kind in zip(cells, _PIECES.values(), strict=True)]
         return pa.RecordBatch.from_arrays(arrays, names=list(_PIECES))
 
     def _filter_table(self, path: str, columns: Sequence[TrackedColumn]) -> pa.Table:

@@ -106,21 +106,21 @@ class FileReport:
         """Returns the report in a collected row of ``REPORT_SCHEMA``."""
         raw = json.loads(row.file)
         raw["partition"] = tuple(tuple(each) for each in raw["partition"])
-        filters = row.staged if row.filters is None else bytes(row.filters)
-        hashes = row.staged_hashes if row.hashes is None else bytes(row.hashes)
+        filters, hashes = piece_in(row.filters, row.staged), piece_in(row.hashes, row.staged_hashes)
         return cls(DataFile(**raw), table_of(bytes(row.statistics)), json.loads(row.missing), filters, hashes)
 
     def to_batch(self) -> pa.RecordBatch:
         """Returns the report as a batch of ``REPORT_SCHEMA``."""
+        (filters, staged), (hashes, staged_hashes) = cells_of(self.filters), cells_of(self.hashes)
         return pa.RecordBatch.from_pydict(
             {
                 "file": [json.dumps(vars(self.file))],
                 "statistics": pa.array([table_bytes(self.statistics)], pa.binary()),
                 "missing": [json.dumps(dict(self.nulls))],
-                "filters": pa.array([self.filters if isinstance(self.filters, bytes) else None], pa.binary()),
-                "staged": pa.array([self.filters if isinstance(self.filters, str) else None], pa.string()),
-                "hashes": pa.array([self.hashes if isinstance(self.hashes, bytes) else None], pa.binary()),
-                "staged_hashes": pa.array([self.hashes if isinstance(self.hashes, str) else None], pa.string()),
+                "filters": pa.array([filters], pa.binary()),
+                "staged": pa.array([staged], pa.string()),
+                "hashes": pa.array([hashes], pa.binary()),
+                "staged_hashes": pa.array([staged_hashes], pa.string()),
             }
         )
 
@@ -148,6 +148,16 @@ def piece_of(store: Store, instant: str, content: bytes, name: str) -> bytes | s
     staged = f"{staging_folder(instant)}/{name}"
     store.put(staged, content)
     return staged
+
+
+def cells_of(piece: bytes | str | None) -> tuple[bytes | None, str | None]:
+    """Returns the two cells that hold a piece in a batch: its content, and the path of its staged file."""
+    return (piece, None) if isinstance(piece, bytes) else (None, piece)
+
+
+def piece_in(content: bytes | bytearray | None, staged: str | None) -> bytes | str | None:
+    """Returns the piece in two cells, see `cells_of`; None if there is none."""
+    return staged if content is None else bytes(content)
 
 
 def filters_of(store: Store, piece: FilterPiece) -> pa.Table:

@@ -94,8 +94,8 @@ def _scans_of(spark: SparkSession, sql: str) -> list[QueryScan]:
     found: list[tuple[QueryScan, PlannedScan]] = []
     for planned in planned_scans(catalog, logical, lambda plan: state.executePlan(plan, mode)):
         predicate = planned.index.predicate(planned.partition_filters, planned.data_filters, others=planned.others)
-        of_logs = table_of_files(planned.table) if isinstance(planned.table, TableName) else None
-        found.append((QueryScan(str(of_logs or planned.table), planned.index.opened, predicate), planned))
+        merged = table_of_files(planned.table) if isinstance(planned.table, TableName) else None
+        found.append((QueryScan(str(merged or planned.table), planned.index.opened, predicate), planned))
     sides = [side for plan in with_subqueries(logical) for side in join_sides(catalog.jvm, plan)]
     if not sides:
         return [each for each, _ in found]
