@@ -194,6 +194,15 @@ def test_text_bounds_of_pyarrow_are_exact_and_those_of_unknown_writers_are_not_b
     assert writer_rules("", {b"org.apache.spark.version": b"3.0.0"}).text_bounds
 
 
+def test_bounds_from_a_dictionary_of_arrow_may_be_values_that_no_row_has() -> None:
+    words = pa.array(["x", "zzz", "x", None])
+    plain, coded = pa.table({"v": words[2:]}), pa.table({"v": words.dictionary_encode()[2:]})
+    found = read(plain, ("v",), pa.string())
+    assert (bounds(found), found["max_exact"]) == (("x", "x"), True)
+    found = read(coded, ("v",), pa.string())
+    assert (bounds(found), found["max_exact"], found["null_count"]) == (("x", "zzz"), False, 1)
+
+
 @pytest.mark.parametrize(
     ("created_by", "proves"),
     [

@@ -14,6 +14,8 @@ from dbt.adapters.zlayout.index.statistics.column_stats import COUNT_TYPE, colum
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
+_ARROW_SCHEMA = b"ARROW:schema"
+
 
 @dataclass(frozen=True)
 class ColumnFooter:
@@ -56,6 +58,9 @@ def footer_statistics(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn
     positions = {path: number for number, (path, inside_list) in enumerate(leaves or ()) if not inside_list}
     folded_paths = {tuple(name.lower() for name in path) for path, _ in leaves or ()}
     rules = writer_rules(metadata.created_by or "", metadata.metadata or {})
+    if rules.text_exact and _has_dictionaries(metadata):
+        # Arrow takes bounds from the whole dictionary of a column, also from values that no row has.
+        rules = replace(rules, text_exact=False)
     found: list[ColumnFooter] = []
     for column in columns:
         position = positions.get(column.path)
@@ -69,6 +74,22 @@ def footer_statistics(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn
         else:
             found.append(ColumnFooter(None, None, None, metadata.num_rows))
     return FooterStatistics(metadata.num_rows, tuple(found))
+
+
+def _has_dictionaries(metadata: pq.FileMetaData) -> bool:
+    """Returns whether a file was written from Arrow's dictionaries, as far as it keeps Arrow's schema."""
+    if _ARROW_SCHEMA not in (metadata.metadata or {}):
+        return False
+    try:
+        schema = metadata.schema.to_arrow_schema()
+    except (pa.ArrowException, ValueError):
+        return True
+    return any(_is_or_has_dictionary(each.type) for each in schema)
+
+
+def _is_or_has_dictionary(kind: pa.DataType) -> bool:
+    fields = (kind.field(number).type for number in range(kind.num_fields))
+    return bool(pa.types.is_dictionary(kind)) or any(map(_is_or_has_dictionary, fields))
 
 
 def footer_table(
