@@ -32,12 +32,12 @@ def opened_table(session: SparkSession, relation: ZlayoutRelation | str) -> ZTab
 
 
 def is_path(text: str) -> bool:
-    """Returns whether a text names a folder, and not a table: it has a slash, and is not quoted.
+    """Returns whether a text names a folder, and not a table: it has a slash and is not quoted, or is ``.`` or ``..``.
 
     >>> is_path("/lake/orders"), is_path("./orders"), is_path("s3://lake/orders"), is_path("shop.orders")
     (True, True, True, False)
     """
-    return "/" in text and "`" not in text
+    return ("/" in text and "`" not in text) or text in (".", "..")
 
 
 def tables_with_index(session: SparkSession, names: Iterable[str]) -> list[ZTable]:

@@ -71,13 +71,20 @@ def folded_path(path: ColumnPath) -> ColumnPath:
     return path if path[0] == EXPRESSION else tuple(name.lower() for name in path)
 
 
-def split_column_list(text: str, separator: str = ",") -> list[str]:
-    """Splits a list of columns at each comma, or at another sign; inside quotation marks and parentheses, it stays.
+def split_column_list(text: str) -> list[str]:
+    """Splits a list of columns at each comma outside quotation marks and parentheses.
 
     >>> split_column_list("a, `b,c`.d, left(concat(e, ')'), 3)")
     ['a', '`b,c`.d', "left(concat(e, ')'), 3)"]
-    >>> split_column_list("a + `b+c`", "+")
-    ['a', '`b+c`']
+    """
+    return [part for part in _split(text, ",") if part]
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Splits a text at each separator outside quotation marks and parentheses.
+
+    >>> _split("a + `b+c` +", "+")
+    ['a', '`b+c`', '']
     """
     parts, depth = [""], 0
     for token in _TOKEN.findall(text):
@@ -86,7 +93,7 @@ def split_column_list(text: str, separator: str = ",") -> list[str]:
             parts.append("")
         else:
             parts[-1] += token
-    return [part.strip() for part in parts if part]
+    return [part.strip() for part in parts]
 
 
 def parse_column_list(
@@ -158,7 +165,7 @@ def parse_column_sets(key: str, value: object, problems: list[str]) -> tuple[Col
     if value is None:
         return ()
     if isinstance(value, str):
-        value = [split_column_list(each, "+") for each in split_column_list(value)]
+        value = [_split(each, "+") for each in split_column_list(value)]
     if not isinstance(value, Sequence) or isinstance(value, bytes | bytearray):
         problems.append(f"{key}: {value!r} is not a list of columns (write ['a', ['b', 'c']] or 'a, b+c')")
         return ()

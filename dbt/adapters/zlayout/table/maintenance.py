@@ -57,9 +57,9 @@ def cluster(  # noqa: PLR0913 - the keywords of ``ZTable.cluster``
         The table, at its newest version if files were to be rewritten, and what was done.
 
     Raises:
-        ConfigError: A setting is wrong. The message names every wrong one of a kind.
+        ConfigError: A setting is wrong. The message names every wrong one.
     """
-    problems: list[str] = []
+    problems = _empty_condition(where)
     word = "execute"
     if "pending" in settings:
         word, old = "pending", {"pending": settings["pending"]}
@@ -77,8 +77,6 @@ def cluster(  # noqa: PLR0913 - the keywords of ``ZTable.cluster``
         problems.append("schedule: dry_run and partition_by cannot be scheduled; leave them out")
     if schedule and execute:
         problems.append(_SCHEDULE_OR_EXECUTE)
-    if problems:
-        raise ConfigError(problems, str(name))
     problems += unknown_settings(settings, CLUSTER_SETTINGS)
     max_bytes = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
     raw = {**settings, "cluster_max_bytes": max_bytes, "rewrite_all": rewrite_all}
@@ -97,6 +95,12 @@ def cluster(  # noqa: PLR0913 - the keywords of ``ZTable.cluster``
     else:
         done = ClusterSummary.of_dry_run(work.plan()) if dry_run else work.run()
     return (opened if dry_run else newest_managed(spark, name)), done
+
+
+def _empty_condition(where: object) -> list[str]:
+    """Returns the problem of a condition without any text. Ignored, it would stand for the whole table."""
+    is_empty = isinstance(where, str) and not where.strip()
+    return ["where: is empty; write a condition, such as \"day = '2024-01-01'\", or leave it out"] if is_empty else []
 
 
 def _repartition(work: Clustering, folders: tuple[str, ...], max_bytes: object, dry_run: bool) -> ClusterSummary:
@@ -137,7 +141,7 @@ def compact(  # noqa: PLR0913 - the keywords of ``ZTable.compact``
     Raises:
         ConfigError: A setting is wrong. The message names every wrong one.
     """
-    problems: list[str] = []
+    problems = _empty_condition(where)
     chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
     size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
     if execute or plan is not None:

@@ -96,6 +96,9 @@ def index_report(
     if drop and not (bloom or lookup or stats_expressions):
         nothing = "bloom, lookup, stats_expressions: nothing is given; name the columns or expressions to drop"
         raise ConfigError([nothing], table.name)
+    given = {"bloom": bloom, "lookup": lookup, "stats_expressions": stats_expressions}
+    if empty := [key for key, value in given.items() if isinstance(value, str) and not value.strip()]:
+        raise ConfigError([f"{key}: is empty; name columns, or leave it out" for key in empty], table.name)
     change = table.drop_index if drop else partial(table.build_index, schedule=schedule, execute=execute)
     done = change(
         bloom=bloom or (), lookup=lookup or (), stats_expressions=stats_expressions or (), progress=progress_of(table)

@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, Unsuppo
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
-from dbt.adapters.zlayout.spark.jvm.hadoop_store import serve_hadoop_stores
+from dbt.adapters.zlayout.spark.jvm.hadoop_store import serve_hadoop_stores, store_errors
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, descriptor, members
 from dbt.adapters.zlayout.store.opening import has_scheme, place_problem
 from dbt.adapters.zlayout.store.uri import without_login
@@ -262,10 +262,15 @@ class Catalog:
         return canonical(str(self._native.getDatabaseMetadata(schema).locationUri().toString()))
 
     def qualified(self, path: str) -> str:
-        """Returns the absolute URI that Spark makes of a path."""
-        hadoop_path = self.jvm.root.org.apache.hadoop.fs.Path(path)
+        """Returns the absolute URI that Spark makes of a path.
+
+        Raises:
+            StoreError: Spark has no file system for its scheme, or finds no server of that name.
+        """
         conf = self._session.sessionState().newHadoopConf()
-        return canonical(str(hadoop_path.getFileSystem(conf).makeQualified(hadoop_path).toUri().toString()))
+        with store_errors(without_login(path)):
+            hadoop_path = self.jvm.root.org.apache.hadoop.fs.Path(path)
+            return canonical(str(hadoop_path.getFileSystem(conf).makeQualified(hadoop_path).toUri().toString()))
 
     def folder(self, path: str | os.PathLike[str]) -> TablePath:
         """Returns the folder that a user names.

@@ -155,7 +155,7 @@ class HadoopStore:
 
     def __init__(self, spark: SparkSession, location: str) -> None:
         self._hadoop: _HadoopJvm = Jvm.of(spark).once(_HadoopJvm)
-        with _errors(location):
+        with store_errors(location):
             self._files: Any = self._hadoop.file_context(location)
             root = self._files.makeQualified(self._hadoop.path(location)).toUri()
             self.root_uri = f"{root.getScheme()}://{root.getAuthority() or ''}{escaped(str(root.getPath()))}".rstrip(
@@ -166,7 +166,7 @@ class HadoopStore:
     def scheme_of_the_files(self) -> str:
         """Returns the scheme of the file system that holds the folder. For ``viewfs``, that is another file system."""
         folder = self._path("")
-        with _errors(self.root_uri):
+        with store_errors(self.root_uri):
             while folder.getParent() is not None and not self._files.util().exists(folder):
                 folder = folder.getParent()
             return str(self._files.resolvePath(folder).toUri().getScheme())
@@ -184,7 +184,7 @@ class HadoopStore:
 
     def read_ranges(self, path: str, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
         """Returns parts of a file."""
-        with _errors(path):
+        with store_errors(path):
             stream = self._files.open(self._path(path))
             try:
                 parts = []
@@ -197,19 +197,19 @@ class HadoopStore:
 
     def create(self, path: str, data: bytes) -> None:
         """Writes a file unless it exists."""
-        with _errors(path), self._unfinished() as unfinished:
+        with store_errors(path), self._unfinished() as unfinished:
             self._write(unfinished, data)
             self._rename(unfinished, path, self._hadoop.no_overwrite)
 
     def put(self, path: str, data: bytes) -> None:
         """Writes a file, atomically replacing an existing one."""
-        with _errors(path), self._unfinished() as unfinished:
+        with store_errors(path), self._unfinished() as unfinished:
             self._write(unfinished, data)
             self._rename(unfinished, path, self._hadoop.overwrite)
 
     def put_file(self, path: str, local_file: Path) -> None:
         """Copies a finished local file into place and deletes the local file."""
-        with _errors(path), self._unfinished() as unfinished:
+        with store_errors(path), self._unfinished() as unfinished:
             source = self._hadoop.root.java.io.FileInputStream(str(local_file))
             try:
                 with self._output(unfinished) as output:
@@ -221,7 +221,7 @@ class HadoopStore:
 
     def move(self, path: str, target: str) -> None:
         """Renames a finished file of this store, replacing an existing one."""
-        with _errors(path):
+        with store_errors(path):
             self._rename(self._path(path), target, self._hadoop.overwrite)
 
     def exists(self, path: str) -> bool:
@@ -234,12 +234,12 @@ class HadoopStore:
 
     def list(self, prefix: str, *, recursive: bool = False) -> StoredFiles:
         """Lists the files of a folder, sorted by path. A missing folder is empty."""
-        with _errors(prefix):
+        with store_errors(prefix):
             return sorted(self._below(prefix.strip("/"), recursive), key=lambda file: file.path)
 
     def stat(self, path: str) -> StoredFile:
         """Returns size and modification time of one file."""
-        with _errors(path):
+        with store_errors(path):
             status = self._files.getFileStatus(self._path(path))
             if not status.isFile():
                 raise FileMissingError(f"{path} is a folder, not a file")
@@ -249,12 +249,12 @@ class HadoopStore:
         """Deletes files and ignores missing ones."""
         for path in paths:
             check_inside(path)
-            with suppress(FileMissingError), _errors(path):
+            with suppress(FileMissingError), store_errors(path):
                 self._files.delete(self._path(path), False)
 
     def delete_tree(self, prefix: str) -> None:
         """Deletes a folder with everything in it ('' is the root). A missing folder is ignored."""
-        with suppress(FileMissingError), _errors(prefix):
+        with suppress(FileMissingError), store_errors(prefix):
             self._files.delete(self._path(prefix), True)
 
     def local_path(self, path: str) -> None:  # noqa: ARG002 - the protocol's signature
@@ -269,7 +269,7 @@ class HadoopStore:
         return self._hadoop.path(qualified(self.root_uri, path).rstrip("/"))
 
     def _read(self, path: str, start: int) -> bytes:
-        with _errors(path):
+        with store_errors(path):
             stream = self._files.open(self._path(path))
             try:
                 if start:
@@ -337,7 +337,8 @@ def _class_of(error: Py4JJavaError) -> str:
 
 
 @contextmanager
-def _errors(path: str) -> Iterator[None]:
+def store_errors(path: str) -> Iterator[None]:
+    """Turns errors of Hadoop's file systems into those of stores, with the path that they are about."""
     try:
         yield
     except Py4JJavaError as error:
