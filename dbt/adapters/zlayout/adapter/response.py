@@ -26,6 +26,22 @@ _CLUSTERED = (
     "files_read_after",
     "seconds",
 )
+# Figures of a commit that a response has as they are.
+_COPIED = (
+    "version",
+    "instant",
+    "rows",
+    "rows_updated",
+    "rows_deleted",
+    "files_added",
+    "files_removed",
+    "files_total",
+    "bytes_added",
+    "bytes_removed",
+    "bytes_written",
+    "data_passes",
+    "overlap_depth",
+)
 _COMPACTED = ("version", "groups", "files_added", "files_removed", "bytes_read", "bytes_written", "seconds")
 
 
@@ -75,22 +91,10 @@ def response_of(commit: CommitSummary, clustered: ClusterSummary | None = None) 
     response = ZlayoutAdapterResponse(
         _message=message + _left_over(commit.unfinished),
         rows_affected=commit.rows if whole else changed,
-        version=commit.version,
-        instant=commit.instant,
-        rows=commit.rows,
+        **{name: getattr(commit, name) for name in _COPIED},
         rows_inserted=commit.rows if whole else commit.rows_inserted,
-        rows_updated=commit.rows_updated,
-        rows_deleted=commit.rows_deleted,
-        files_added=commit.files_added,
-        files_removed=commit.files_removed,
-        files_total=commit.files_total,
-        bytes_added=commit.bytes_added,
-        bytes_removed=commit.bytes_removed,
-        bytes_written=commit.bytes_written,
         groups_touched=commit.groups_touched or None,
         log_bytes=commit.log_bytes or None,
-        data_passes=commit.data_passes,
-        overlap_depth=commit.overlap_depth,
         seconds={phase: round(seconds, 3) for phase, seconds in commit.phases.items()},
         compacted={name: commit.compacted[name] for name in _COMPACTED} if commit.compacted else None,
         unfinished=list(commit.unfinished) or None,
@@ -106,10 +110,10 @@ def with_clustering(response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -
         done: `ClusterSummary.to_dict`.
     """
     unfinished = [*(response.unfinished or ()), *done["unfinished"]] or None
-    response = replace(response, _message=f"{response}{_left_over(done['unfinished'])}", unfinished=unfinished)
+    response = replace(response, _message=f"{response._message}{_left_over(done['unfinished'])}", unfinished=unfinished)
     if not done["groups_done"]:
         return response
-    message = f"{response}, {counted(done['files_removed'], 'file')} clustered into {done['files_added']:,}"
+    message = f"{response._message}, {counted(done['files_removed'], 'file')} clustered into {done['files_added']:,}"
     return replace(response, _message=message, clustered={name: done[name] for name in _CLUSTERED})
 
 

@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.config.settings import Scope, keys_of
 from dbt.adapters.zlayout.config.table_config import parse_table_config
 from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.config.workload import WeightedCondition, parse_workload
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, VersionNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, VersionNotFoundError
 from dbt.adapters.zlayout.layout.table_verdict import TableFigures, TableVerdict, verdict_of
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TablePath, TableRef, named
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
@@ -72,6 +72,7 @@ from dbt.adapters.zlayout.timeline.log.positions import Position
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
 from dbt.adapters.zlayout.timeline.transactions.last_row_change import last_origin, row_change_after
+from dbt.adapters.zlayout.timeline.transactions.transaction import retried
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -868,13 +869,11 @@ class ZTable:
             ConflictError: As for `upsert`, several times in a row.
         """
         query_id = self._spark.sparkContext.getLocalProperty(_QUERY_ID) or ""
-        for left in reversed(range(_BATCH_TRIES)):
-            try:
-                self.upsert(in_session(df, self._spark), deleted_when=deleted_when, batch=(query_id, batch_id))
-                return
-            except ConflictError:  # noqa: PERF203 # each attempt is a whole query
-                if not left:
-                    raise
+
+        def write() -> CommitSummary:
+            return self.upsert(in_session(df, self._spark), deleted_when=deleted_when, batch=(query_id, batch_id))
+
+        retried(write, _BATCH_TRIES)
 
     def compact(
         self,

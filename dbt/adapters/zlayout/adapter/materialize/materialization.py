@@ -50,6 +50,7 @@ from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.last_row_change import BASE
+from dbt.adapters.zlayout.timeline.transactions.transaction import retried
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_writers
 
 if TYPE_CHECKING:
@@ -281,14 +282,13 @@ def until_committed(run: Callable[[], Done], progress: Callable[[str], None], wa
     Raises:
         ConflictError: Every attempt met a conflict. The table is as the other writers left it.
     """
-    for repeat in range(1, MOST_REPEATS + 1):
-        try:
-            return run()
-        except ConflictError as conflict:  # noqa: PERF203 # each attempt is a whole query
-            times = f"({repeat} of {MOST_REPEATS})"
-            progress(f"another writer committed first ({conflict}); running the query again {times}")
-            wait()
-    return run()
+
+    def tell_and_wait(conflict: ConflictError, repeat: int) -> None:
+        times = f"({repeat} of {MOST_REPEATS})"
+        progress(f"another writer committed first ({conflict}); running the query again {times}")
+        wait()
+
+    return retried(run, MOST_REPEATS + 1, tell_and_wait)
 
 
 def recluster(

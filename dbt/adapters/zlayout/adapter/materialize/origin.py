@@ -123,7 +123,7 @@ def reasons_to_run(
     }
     changed = [key for key, now in facts.items() if before.get(key) != now]
     found += [FILE_CHANGED if key == "raw_code" else _CHANGES[key] for key in changed]
-    built = before.get(BASE, 0) is None
+    built = BASE in before and before[BASE] is None
     if built and wanted.keeps_rows and "is_incremental" in str(model.get("raw_code")):
         found.append("its first run after a build compiles other SQL (is_incremental)")
     views = before.get("views")

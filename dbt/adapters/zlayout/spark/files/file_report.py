@@ -30,6 +30,8 @@ REPORT_SCHEMA = (
     "file string, statistics binary, missing string, filters binary, staged string, hashes binary, staged_hashes string"
 )
 _MOST_BYTES_IN_REPORT = 64 << 10
+# Beyond every limit: the next build makes a new curve.
+UNKNOWN_DRIFT = 1e9
 
 FilterPiece = bytes | str
 """Bloom filters of files, as an Arrow stream of `filter_table`; or the path of a file that holds it."""
@@ -194,9 +196,12 @@ def depth_of(column_stats: pa.Table, keys: Sequence[ColumnPath], partitions: Seq
 
 
 def drift_of(files: Sequence[FileReport], target_file_bytes: int) -> float:
-    """Returns how far the mean file size, or the largest size against the mean, is off target. 1.0 is on target."""
+    """Returns how far the mean file size, or the largest size against the mean, is off target.
+
+    1.0 is on target. Fewer than two files give `UNKNOWN_DRIFT`.
+    """
     if len(files) < 2:
-        return 1e9
+        return UNKNOWN_DRIFT
     sizes = [each.file.size_bytes for each in files]
     mean = sum(sizes) / len(sizes)
     return round(max(mean / target_file_bytes, target_file_bytes / max(1.0, mean), max(sizes) / mean / 2), 3)

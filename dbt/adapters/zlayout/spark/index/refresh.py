@@ -50,7 +50,7 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
-from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction, retried
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -272,15 +272,7 @@ class Refresh:
         Raises:
             ConflictError: Other writers were in the way several times in a row.
         """
-        return self._run(_TRIES)
-
-    def _run(self, tries: int) -> Refreshed:
-        try:
-            return self._once()
-        except ConflictError:
-            if tries == 1:
-                raise
-        return self._run(tries - 1)
+        return retried(self._once, _TRIES)
 
     def _once(self) -> Refreshed:
         work = self._work(self.timeline.snapshot())

@@ -22,6 +22,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit, CommitSu
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
+from dbt.adapters.zlayout.spark.files.file_report import UNKNOWN_DRIFT
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, timed
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _DROPPED = "dropped_columns"
-_UNKNOWN_DRIFT = 1e9
 _ACTIONS = {Operation.INSERT_OVERWRITE: Action.REPLACECOMMIT}
 
 
@@ -247,7 +247,7 @@ class RowChange(ABC, Generic[Planned]):
         def stored(head: Snapshot | None) -> Mapping[str, Any]:
             assert head is not None
             layout = self._layout(replace(opened, snapshot=head), schema)
-            return layout.to_dict(head.layout.get("drift", _UNKNOWN_DRIFT), head.layout.get("built"))
+            return layout.to_dict(head.layout.get("drift", UNKNOWN_DRIFT), head.layout.get("built"))
 
         return None if stored(opened.snapshot) == opened.snapshot.layout else stored
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from types import TracebackType
+from typing import TypeVar
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError, ZlayoutError
 from dbt.adapters.zlayout.timeline.files.action import Action, State
@@ -37,6 +38,7 @@ from dbt.adapters.zlayout.timeline.transactions.pending import (
 )
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_maintenance, yield_to_writers
 
+_T = TypeVar("_T")
 _COMMIT_TRIES = 20
 _BEGIN_TRIES = 50
 _FIRST_PAUSE_SECONDS = 0.02
@@ -299,3 +301,26 @@ def _free_instant(timeline: Timeline, files: Sequence[StateFile]) -> tuple[str, 
 
 def _older(version: int | None, other: int | None) -> int | None:
     return min((each for each in (version, other) if each is not None), default=None)
+
+
+def retried(run: Callable[[], _T], tries: int, between: Callable[[ConflictError, int], None] | None = None) -> _T:
+    """Runs a whole transaction, and runs it again after each conflict.
+
+    Args:
+        run: Begins a transaction on the newest version and commits it.
+        tries: The most runs.
+        between: Called before each repeat with the conflict and the number of the repeat, from 1.
+
+    Raises:
+        ConflictError: Every run met a conflict. It is the last one.
+    """
+    repeat = 1
+    while True:
+        try:
+            return run()
+        except ConflictError as conflict:
+            if repeat >= tries:
+                raise
+            if between is not None:
+                between(conflict, repeat)
+        repeat += 1
