@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 from urllib.parse import unquote
 
 from dbt.adapters.base.impl import ConstraintSupport, FreshnessResponse
@@ -71,6 +71,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Rows = list[dict[str, Any]]
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def for_macros(parse: Callable[[Callable[..., Any]], Any] = available.parse_none) -> Callable[[_F], _F]:
+    """Gives a method to macros: its switches may be text, and its errors become dbt's.
+
+    Args:
+        parse: What macros get while dbt only parses the project: ``available.parse_none`` or ``available.parse_list``.
+    """
+
+    def wrapped(method: _F) -> _F:
+        return cast(_F, parse(as_dbt_errors()(reads_switches(method))))
+
+    return wrapped
 
 
 class ZlayoutAdapter(SparkAdapter):
@@ -217,32 +231,30 @@ class ZlayoutAdapter(SparkAdapter):
                 "column_comment": comment,
             }
 
-    @available.parse_none
+    @for_macros()
     def drop_table(self, relation: ZlayoutRelation) -> None:
         """Drops a table. Removes its folder if this adapter, or dbt-spark under ``location_root``, created it."""
-        with as_dbt_errors():
-            drop_table(self.session(), *_parts(relation), self.schema_root(relation.schema))
+        drop_table(self.session(), *_parts(relation), self.schema_root(relation.schema))
 
-    @available.parse_none
+    @for_macros()
     def drop_tables_in(self, schema_relation: ZlayoutRelation) -> None:
         """Drops the tables of a schema with their folders. Views and other formats are dropped with the schema."""
         for relation in self.list_relations_without_caching(schema_relation):
             if isinstance(relation, ZlayoutRelation) and relation.is_plain_table:
                 self.drop_table(relation)
 
-    @available.parse_none
+    @for_macros()
     def rename_table(self, old: ZlayoutRelation, new: ZlayoutRelation) -> None:
         """Renames a table. Its files stay where they are."""
-        with as_dbt_errors():
-            rename_table(self.session(), *_parts(old), *_parts(new))
+        rename_table(self.session(), *_parts(old), *_parts(new))
 
-    @available.parse_none
+    @for_macros()
     def schema_root(self, schema: str | None) -> str | None:
         """Returns the folder that the profile sets for the tables of a schema, or None."""
         root: str | None = self.config.credentials.schema_root(schema)
         return root
 
-    @available.parse_none
+    @for_macros()
     def new_schema_root(self, schema: str | None) -> str | None:
         """Returns the folder of a schema that dbt is about to create, or None. Checks that the folder is writable.
 
@@ -251,25 +263,22 @@ class ZlayoutAdapter(SparkAdapter):
         """
         root: str | None = self.schema_root(schema)
         if root is not None:
-            with as_dbt_errors():
-                check_place(root)
+            check_place(root)
         return root
 
-    @available.parse_none
+    @for_macros()
     def place_outside_schema(self, relation: ZlayoutRelation) -> str | None:
         """Returns the table's folder under ``location_root``, or None if that is in the schema's own folder."""
         schema, identifier = _parts(relation)
         root = self.schema_root(schema)
         if root is None:
             return None
-        with as_dbt_errors():
-            catalog = Catalog(self.session())
-            # Spark normalizes both, because one folder can be written as several URIs.
-            place = catalog.qualified(unquote(catalog.schema_location(schema)))
-            return None if place == catalog.qualified(root) else f"{root}/{identifier}"
+        catalog = Catalog(self.session())
+        # Spark normalizes both, because one folder can be written as several URIs.
+        place = catalog.qualified(unquote(catalog.schema_location(schema)))
+        return None if place == catalog.qualified(root) else f"{root}/{identifier}"
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def check_model(self, model: dict[str, Any]) -> None:
         """Checks the settings of a node and warns about constraints that are not enforced.
 
@@ -285,8 +294,7 @@ class ZlayoutAdapter(SparkAdapter):
             self.render_raw_columns_constraints(raw_columns=model["columns"])
             self.render_raw_model_constraints(raw_constraints=model["constraints"])
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def check_settings_without_files(self, model: dict[str, Any]) -> None:
         """Warns about table settings on a node that this adapter does not write as a table.
 
@@ -298,8 +306,7 @@ class ZlayoutAdapter(SparkAdapter):
         for sentence in unused_settings(model):
             warn(f"{subject_of(model)}: {sentence}")
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def changes_relation(
         self,
         relation: ZlayoutRelation | str,
@@ -315,29 +322,24 @@ class ZlayoutAdapter(SparkAdapter):
             self.session(), relation, this, model, unique_key, is_increment=is_increment, takes_all=takes_all
         )
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def why_run_report(self, model: str | None, nodes: Nodes, as_json: bool) -> str:
         """Returns the text that zlayout_why_run prints: what would make one model run, or each model of the project."""
         return why_run.why_run_report(self.session(), model, nodes, self.schema_root, as_json)
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def write_table(
         self, relation: ZlayoutRelation, code: str, model: dict[str, Any], may_skip: bool = False
     ) -> ZlayoutAdapterResponse:
         """Runs a model's code once. Its rows replace the table in a new version, unless the run may be skipped."""
         return self._materialization(relation, model).write_table(code, may_skip)
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def write_increment(self, relation: ZlayoutRelation, code: str, model: dict[str, Any]) -> ZlayoutAdapterResponse:
         """Runs a model's code once and writes its rows by the model's strategy, unless the run may be skipped."""
         return self._materialization(relation, model).write_increment(code)
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def write_seed(
         self, relation: ZlayoutRelation, rows: Any, model: dict[str, Any], keeps_columns: bool
     ) -> ZlayoutAdapterResponse:
@@ -361,8 +363,7 @@ class ZlayoutAdapter(SparkAdapter):
         frame = seed_frame(self.session(), rows, found, types, names)
         return self._materialization(relation, model).write_seed(frame, keeps_columns)
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def write_snapshot(
         self, relation: ZlayoutRelation, changes_sql: str, model: dict[str, Any], columns: Mapping[str, str]
     ) -> ZlayoutAdapterResponse:
@@ -376,90 +377,72 @@ class ZlayoutAdapter(SparkAdapter):
         """
         return self._materialization(relation, model).write_snapshot(changes_sql, columns)
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def explain_pruning(self, relation: ZlayoutRelation | str, predicate: str) -> dict[str, Any]:
         """Returns which files of a table a filter reads, and why, as `Explanation.to_dict`."""
         return opened_table(self.session(), relation).explain(predicate).to_dict()
 
-    @available.parse_list
-    @as_dbt_errors()
+    @for_macros(available.parse_list)
     def explain_query(self, sql: str) -> Rows:
         """Returns which files each scan of a query reads, and why, as `Explanation.to_dict`."""
         return [explanation.to_dict() for explanation in explain_query(self.session(), sql)]
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def explain_report(
         self, sql: str | None, table: str | None, predicate: str | None, as_json: bool, verbose: bool
     ) -> str:
         """Returns the text that the run-operation zlayout_explain prints."""
         return diagnostics.explain_report(self.session(), sql, table, predicate, as_json, verbose)
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def clustering_information(
         self, relation: ZlayoutRelation | str, columns: Columns = None, predicate: str | None = None
     ) -> dict[str, Any]:
         """Returns how well a table is laid out, as `ClusteringInformation.to_dict`."""
         return opened_table(self.session(), relation).clustering_information(columns, predicate=predicate).to_dict()
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def information_report(self, table: str, columns: Columns, as_json: bool, verbose: bool = False) -> str:
         """Returns the text that zlayout_info prints: the verdict on a table, its state, and its layout."""
         return diagnostics.information_report(self.session(), table, columns, as_json, verbose)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def layout_report(self, title: str, model: str | None, nodes: Nodes, path: str | None, as_json: bool) -> str:
         """Writes the layout report of one table, or of the project. Returns the text that zlayout_report prints."""
         return layout_reports.layout_report(self.session(), title, model, nodes, path, as_json, target=self._target)
 
-    @available.parse_list
-    @as_dbt_errors()
+    @for_macros(available.parse_list)
     def depth_problems(self, relation: ZlayoutRelation | str, most: object, columns: Columns = None) -> Rows:
         """Returns the rows of the test zlayout_depth_at_most: one if the average depth is above ``most``, else none."""
         return diagnostics.depth_problems(self.session(), relation, most, columns)
 
-    @available.parse_list
-    @as_dbt_errors()
+    @for_macros(available.parse_list)
     def pruning_problems(self, relation: ZlayoutRelation | str, predicate: str, percent: object) -> Rows:
         """Returns the rows of the test zlayout_prunes_at_least: one if a condition skips too few files, else none."""
         return diagnostics.pruning_problems(self.session(), relation, predicate, percent)
 
-    @available.parse_list
-    @as_dbt_errors()
+    @for_macros(available.parse_list)
     def index_status(self, relation: ZlayoutRelation | str) -> Rows:
         """Returns the problems of a table's index as ``path`` and ``reason``. Empty if the index is fresh."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_index_fresh"))
         rows: Rows = table.index_status().to_pylist()
         return rows
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def refresh_index(
         self, relation: ZlayoutRelation | str, take_orphans: bool = False, drop_missing: bool = False
     ) -> dict[str, Any]:
         """Brings the index of a Parquet table up to date with its live files. Creates the index if there is none."""
         return indexes.refresh_index(self.session(), relation, take_orphans, drop_missing)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def refresh_report(
         self, model: str | None, nodes: Nodes, sources: Nodes, take_orphans: bool, drop_missing: bool, as_json: bool
     ) -> str:
         """Refreshes one index, or all in the project. Returns the text that zlayout_refresh_index prints."""
         return indexes.refresh_report(self.session(), model, nodes, sources, take_orphans, drop_missing, as_json)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def index_report(
         self,
         model: str,
@@ -477,34 +460,26 @@ class ZlayoutAdapter(SparkAdapter):
             self.session(), model, nodes, bloom, lookup, stats_expressions, drop, schedule, execute, as_json
         )
 
-    @available.parse_list
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros(available.parse_list)
     def verify_index(self, relation: ZlayoutRelation | str, data: bool = False) -> Rows:
         """Returns the wrong cells of a table's index: ``path``, ``column``, ``cell``, ``stored``, ``found``."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_index_exact"))
         rows: Rows = table.verify(data).to_pylist()
         return rows
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def verify_report(self, model: str | None, nodes: Nodes, sources: Nodes, data: bool, as_json: bool) -> str:
         """Verifies one index, or all in the project. Returns the text that zlayout_verify prints."""
         return indexes.verify_report(self.session(), model, nodes, sources, data, as_json)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def advise_report(
         self, model: str | None, nodes: Nodes, predicates: object, min_gain: object, as_json: bool
     ) -> str:
         """Returns the text that the run-operation zlayout_advise prints."""
         return advising.advise_report(self.session(), model, nodes, self._target, predicates, min_gain, as_json)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool, as_json: bool = False) -> str:
         """Returns the text that zlayout_lint prints. Raises it as an error if there is a finding and ``fail``."""
         linted = linting.lint_project(self.session(), model, nodes, self._target)
@@ -513,9 +488,7 @@ class ZlayoutAdapter(SparkAdapter):
             raise CompilationError(text)
         return text
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def lock_report(
         self, model: str | None, nodes: Nodes, check: bool, path: str | None, tolerance: object, as_json: bool
     ) -> str:
@@ -528,8 +501,7 @@ class ZlayoutAdapter(SparkAdapter):
             raise CompilationError(text)
         return text
 
-    @available.parse_list
-    @as_dbt_errors()
+    @for_macros(available.parse_list)
     def lock_problems(self, relation: ZlayoutRelation | str, path: str | None) -> Rows:
         """Returns the rows of the test zlayout_reads_as_locked: one for each condition that reads more than locked."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_reads_as_locked"))
@@ -537,8 +509,7 @@ class ZlayoutAdapter(SparkAdapter):
         found = check_table(table, read_lock(self._lock_file(path)))
         return [{name: each.to_dict()[name] for name in names} for each in found]
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def cluster(
         self, relation: ZlayoutRelation | str, config: Mapping[str, Any] | None = None, **given: Any
     ) -> dict[str, Any]:
@@ -559,30 +530,24 @@ class ZlayoutAdapter(SparkAdapter):
         """Returns the response of a run whose hook clustered its table. The macro zlayout_cluster calls it."""
         return with_clustering(response, done)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def cluster_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:
         """Clusters one table, or all managed tables of the project. Returns the text that zlayout_cluster prints."""
         return maintenance.cluster_report(self.session(), model, nodes, as_json, given)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def compaction_report(self, model: str | None, nodes: Nodes, as_json: bool, **given: Any) -> str:
         """Compacts one table, or all merge-on-read tables. Returns the text that zlayout_compact prints."""
         return maintenance.compaction_report(self.session(), model, nodes, as_json, given)
 
-    @available.parse_list
-    @as_dbt_errors()
+    @for_macros(available.parse_list)
     def compaction_problems(
         self, relation: ZlayoutRelation | str, commits: object = None, log_bytes: object = None, hours: object = None
     ) -> Rows:
         """Returns the rows of the test zlayout_compaction_lag_at_most: one for each limit that the logs exceed."""
         return maintenance.compaction_problems(self.session(), relation, commits, log_bytes, hours)
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def relation_at(
         self,
         relation: ZlayoutRelation | str,
@@ -599,25 +564,19 @@ class ZlayoutAdapter(SparkAdapter):
         """
         return time_travel.relation_at(self.session(), relation, model, version, instant, timestamp)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def history_report(self, table: str, limit: int | str | None, as_json: bool) -> str:
         """Returns the text that the run-operation zlayout_history prints."""
         return time_travel.history_report(self.session(), table, limit, as_json)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def rollback_report(
         self, table: str, version: int | str | None, instant: int | str | None, timestamp: Any, as_json: bool
     ) -> str:
         """Rolls a table back. Returns the text that the run-operation zlayout_rollback prints."""
         return time_travel.rollback_report(self.session(), table, version, instant, timestamp, as_json)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def clean_report(
         self,
         model: str | None,
@@ -630,9 +589,7 @@ class ZlayoutAdapter(SparkAdapter):
         """Cleans one table, or all managed tables of the project. Returns the text that zlayout_clean prints."""
         return time_travel.clean_report(self.session(), model, nodes, dry_run, retain_versions, retain_hours, as_json)
 
-    @available.parse_none
-    @as_dbt_errors()
-    @reads_switches
+    @for_macros()
     def publish_report(
         self,
         model: str | None,
@@ -644,8 +601,7 @@ class ZlayoutAdapter(SparkAdapter):
         """Publishes one table, or all published tables of the project. Returns the text that zlayout_publish prints."""
         return publishing.publish_report(self.session(), model, nodes, formats, publish_catalog, as_json)
 
-    @available.parse(lambda *_, **__: "true")
-    @as_dbt_errors()
+    @for_macros(available.parse(lambda *_, **__: "true"))
     def prune_by(self, column: str, query: str, max_values: int, max_ranges: int) -> str:
         """Returns a condition that is true wherever a column has one of a query's values, from `values_predicate`.
 
@@ -657,8 +613,7 @@ class ZlayoutAdapter(SparkAdapter):
         ranges = whole_number("zlayout_prune_by: max_ranges", max_ranges, least=1)
         return values_predicate(self.session(), column, query.strip().rstrip(";"), values, ranges)
 
-    @available.parse_none
-    @as_dbt_errors()
+    @for_macros()
     def table_named(self, name: str, nodes: Nodes) -> str:
         """Returns the table of a model, given the model's name or ``schema.table``."""
         return table_of(name, nodes)
