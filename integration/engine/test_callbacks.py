@@ -13,7 +13,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jvm import callbacks
-from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.jvm.callbacks import ensure_skipping
 from dbt.adapters.zlayout.spark.read.file_index import ZlayoutFileIndex
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -87,7 +87,7 @@ def open_to_all(spark, table):
     gateway._callback_server, gateway.python_parameters.auth_token = None, None
     ensure_callback_server_started(gateway)
     yield gateway
-    assert skipping_status(spark) == (True, "ok")
+    assert ensure_skipping(spark) == (True, "ok")
 
 
 class Batch:
@@ -111,7 +111,7 @@ def test_a_server_that_ran_without_a_token_asks_for_one_from_now_on(spark, open_
         monkeypatch.setattr(
             callbacks, "_owners", lambda path: ((peer, uid + (peer == here)) for peer, uid in owners(path))
         )
-        batch = Batch(lambda: f"{skipping_status(spark)}, {files_read(spark, 'id = 5')}")
+        batch = Batch(lambda: f"{ensure_skipping(spark)}, {files_read(spark, 'id = 5')}")
         assert open_to_all.jvm.java.util.Optional.empty().orElseGet(batch) == "(True, 'ok'), 1"
         assert answer(early, a_call(spark)) == b""
         assert answer(late, a_call(spark)).startswith(b"!ys")  # the same user's
@@ -123,7 +123,7 @@ def test_skipping_is_refused_where_nobody_can_tell_whose_an_open_connection_is(s
     with connected(spark) as early, monkeypatch.context() as elsewhere:
         assert answer(early, a_call(spark)).startswith(b"!ys")
         elsewhere.setattr(callbacks, "_SOCKET_TABLES", ())
-        available, reason = skipping_status(spark)
+        available, reason = ensure_skipping(spark)
         assert not available
         assert "call enable(spark) before anything that calls back" in reason
 

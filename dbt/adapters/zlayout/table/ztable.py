@@ -32,7 +32,7 @@ from dbt.adapters.zlayout.spark.index.optional_indexes import ColumnSets, IndexB
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed, refresh_table
 from dbt.adapters.zlayout.spark.index.verify import stale_files, verify_index
 from dbt.adapters.zlayout.spark.jobs.jobs import in_session
-from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.jvm.callbacks import ensure_skipping
 from dbt.adapters.zlayout.spark.merge_on_read import delta_commit
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import CompactionSummary
 from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaPlan
@@ -124,7 +124,7 @@ class ZTable:
         self.location = opened.location
         self.last_commit = done
         # Starts the callback server before a stream does. PySpark would start one that anybody can call.
-        skipping_status(spark)
+        ensure_skipping(spark)
 
     @classmethod
     def for_name(cls, spark: SparkSession, name: str) -> ZTable:

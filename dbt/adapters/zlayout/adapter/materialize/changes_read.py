@@ -218,8 +218,8 @@ def _opened(session: SparkSession, relation: ZlayoutRelation) -> ZTable | None:
     Raises:
         UnsupportedError: It has no versions.
     """
-    name, catalog = relation.catalog_name, Catalog(session)
-    entry = catalog.find(catalog.name(name))
+    name = relation.catalog_name
+    entry = Catalog(session).find_named(name)
     if entry is None:
         return None
     try:

@@ -155,8 +155,7 @@ class Materialization:
         return self._committed(merge, Operation.MERGE)
 
     def _has_entry(self) -> bool:
-        catalog = Catalog(self.session)
-        return catalog.find(catalog.name(self.relation.catalog_name)) is not None
+        return Catalog(self.session).find_named(self.relation.catalog_name) is not None
 
     @cached_property
     def _wanted(self) -> ModelWrite:

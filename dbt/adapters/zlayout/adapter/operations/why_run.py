@@ -63,8 +63,7 @@ def _why(
         found["skip_unchanged"] = wanted.skip_unchanged
         not_set = [] if wanted.skip_unchanged else [_NOT_SET]
         name = table_of_node(node)
-        catalog = Catalog(session)
-        if catalog.find(catalog.name(name)) is None:
+        if Catalog(session).find_named(name) is None:
             return {**found, "reasons": [_NOT_BUILT]}
         origin = ZTable.for_name(session, name).made_from()
         if origin is None:

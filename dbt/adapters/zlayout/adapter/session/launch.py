@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.spark.jobs.jobs import every_text
 from dbt.adapters.zlayout.spark.jobs.workers import worker_line
-from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.jvm.callbacks import ensure_skipping
 from dbt.adapters.zlayout.store import check_place
 from dbt.adapters.zlayout.store.uri import without_login
 from dbt.include.zlayout import PACKAGE_PATH
@@ -258,7 +258,7 @@ def session_lines(session: SparkSession, location_root: str | None) -> list[str]
     jvm: Any = context._jvm
     warehouse = session.conf.get("spark.sql.warehouse.dir")
     in_warehouse = " (Spark's warehouse)"
-    available, reason = skipping_status(session)
+    available, reason = ensure_skipping(session)
     if location_root is not None:
         check_place(location_root)
     return [

@@ -179,6 +179,10 @@ class Catalog:
         schema = words[0] if len(words) == 2 else str(self._native.getCurrentDatabase())
         return TableName(schema, words[-1])
 
+    def find_named(self, text: str) -> Entry | None:
+        """Returns the entry of the table or view that a text names, as `name` reads it; None if there is none."""
+        return self.find(self.name(text))
+
     def find(self, name: TableName) -> Entry | None:
         """Returns the entry of a table or view, or None."""
         try:

@@ -278,9 +278,7 @@ def publish_in(
 def _switched(catalog: Catalog, name: TableRef, opened: TableSnapshot, publishing: PublishingConfig) -> TableSnapshot:
     """Commits a version that differs in how it is published only."""
     with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
-        base = transaction.base
-        if base is None:
-            raise UnsupportedError(f"{name} has no version yet; build its model first")
+        base = transaction.known_base(name)
         config = replace(config_of(base), publishing=publishing)
         TableLayout.of(config, base.schema_json, str(name))  # refuses columns that a format does not have
         nothing = DataFiles.empty(base.partition_by)

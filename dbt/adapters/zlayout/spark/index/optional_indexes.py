@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.config.column_names import (
     format_column_set,
 )
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes, indexed_as
-from dbt.adapters.zlayout.errors import ConfigError, ConflictError, TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
 from dbt.adapters.zlayout.index.lookup.lookup_key import KeyPaths
@@ -181,7 +181,7 @@ def _build_some(
         The table, and whether other files are left.
     """
     with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
-        base = _base(transaction.base, name)
+        base = transaction.known_base(name)
         opened = opened.at_snapshot(base)
         before = config_of(base).indexes
         layout = _layout(base, _plus(before, more), name)
@@ -279,7 +279,7 @@ def drop_index(
     recover(opened.timeline)
     unwanted = _read(bloom, lookup, stats_expressions, name)
     with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
-        base = _base(transaction.base, name)
+        base = transaction.known_base(name)
         opened = opened.at_snapshot(base)
         before = config_of(base).indexes
         unwanted = _named(unwanted, filterable_columns(base.schema_json, base.partition_by))
@@ -517,12 +517,6 @@ def _read_as_stored(store: Store, files: DataFiles, layout: TableLayout) -> Data
     return files.filter(
         pa.array([each is not None and each.old_dates and each.old_int96 for each in rules], pa.bool_())
     )
-
-
-def _base(base: Snapshot | None, name: TableRef) -> Snapshot:
-    if base is None:
-        raise TableNotFoundError(f"{name} has no version yet; build its model first")
-    return base
 
 
 def _layout(base: Snapshot, indexes: OptionalIndexes, name: TableRef) -> TableLayout:

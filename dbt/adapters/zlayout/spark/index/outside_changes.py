@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.errors import ConflictError, UnsupportedError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
 from dbt.adapters.zlayout.quantities import counted
@@ -68,9 +68,7 @@ def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, pro
         )
     timeline = opened.timeline
     with Transaction.begin(timeline, Action.COMMIT, Operation.DELETE) as transaction:
-        base = transaction.base
-        if base is None:
-            raise TableNotFoundError(f"{name} has no version yet; build its model first")
+        base = transaction.known_base(name)
         missing = missing_files(opened.store, base.files)
         if not missing:
             return 0
@@ -128,9 +126,7 @@ def take_orphans(spark: SparkSession, name: TableRef, opened: TableSnapshot, pro
         return 0
     catalog = Catalog(spark)
     with Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction:
-        base = transaction.base
-        if base is None:
-            raise TableNotFoundError(f"{name} has no version yet; build its model first")
+        base = transaction.known_base(name)
         if merges_on_read(base.layout):
             raise UnsupportedError(
                 f"{name} is merge_on_read, which takes rows by key and not by file: read the files and upsert them"

@@ -27,11 +27,11 @@ _ESTABLISHED = "01"
 _SOCKET_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
-def skipping_status(spark: SparkSession) -> tuple[bool, str]:
-    """Returns whether plain SQL of this session can skip files, and if not, why.
+def ensure_skipping(spark: SparkSession) -> tuple[bool, str]:
+    """Lets Spark call back into Python, and returns whether plain SQL of this session can skip files.
 
     Returns:
-        ``(True, 'ok')`` or ``(False, reason)``.
+        ``(True, 'ok')``, or ``(False, reason)`` if Spark cannot call back.
     """
     context = getattr(spark, "_sc", None)
     if context is None or getattr(context, "_gateway", None) is None:

@@ -181,6 +181,11 @@ class _Found:
     sources: dict[str, TableInput | FilesInput] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     views: dict[str, Entry] = field(default_factory=dict)
+
+    def doubt(self, sentence: str) -> None:
+        """Notes an input that is not known, once."""
+        self.unknown[sentence] = None
+
     reads: Mapping[str, TableRead] = field(default_factory=dict)
     lists_files: bool = True
 
@@ -265,7 +270,7 @@ def _plans(frame: DataFrame) -> list[Any]:
 def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | str:
     """Returns what `query_inputs` would find for a source by its name, or why it finds nothing, such as 'is gone'."""
     found, catalog = _Found(), Catalog(spark)
-    entry = catalog.find(catalog.name(name))
+    entry = catalog.find_named(name)
     if entry is None:
         return "is gone"
     prepare_table(spark, name)
@@ -282,7 +287,7 @@ def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | str:
 def view_now(spark: SparkSession, name: str) -> str | None:
     """Returns the digest that `query_inputs` would give a view; None if there is no such view any more."""
     catalog = Catalog(spark)
-    entry = catalog.find(catalog.name(name))
+    entry = catalog.find_named(name)
     return None if entry is None or entry.kind != "VIEW" else digest_of(_definition(entry))
 
 
@@ -314,8 +319,9 @@ def digest_of(content: object) -> str:
 
 def _look_at_text(catalog: Catalog, texts: Sequence[str], found: _Found) -> None:
     if any("\\" in text for text in texts) and catalog.spark.conf.get(_NO_ESCAPES) == "true":
-        found.unknown[f"it has a backslash, and {_NO_ESCAPES} is set"] = None
-    found.unknown.update(dict.fromkeys(hidden_inputs(texts, partial(_functions_of_users, catalog))))
+        found.doubt(f"it has a backslash, and {_NO_ESCAPES} is set")
+    for sentence in hidden_inputs(texts, partial(_functions_of_users, catalog)):
+        found.doubt(sentence)
 
 
 def _functions_of_users(catalog: Catalog) -> set[str]:
@@ -337,20 +343,20 @@ def _functions_of_spark(jvm: Jvm) -> list[Any]:
 
 def _look_at_plan(catalog: Catalog, plan: Any, found: _Found) -> None:
     if not plan.deterministic():
-        found.unknown["it uses a function such as rand or uuid, which returns other values in each run"] = None
+        found.doubt("it uses a function such as rand or uuid, which returns other values in each run")
     # Spark's own toString leaves out what comes after the first 25 expressions of a node.
     text = str(plan.treeString(True, False, _ALL_EXPRESSIONS, *catalog.jvm.once(_last_flags)))
     for pattern, why in catalog.jvm.once(_unpredictable_patterns):
         if plan.containsPattern(pattern):
-            found.unknown[why] = None
+            found.doubt(why)
     if plan.containsPattern(catalog.jvm.once(_current_like)):
         called = ", ".join(sorted(set(_NAMES_OF_CURRENT_LIKE.findall(text)))) or "a function"
-        found.unknown[f"it uses the current time, user or schema ({called})"] = None
+        found.doubt(f"it uses the current time, user or schema ({called})")
     if casts_to_the_current_time(catalog.jvm, plan):
-        found.unknown["it casts a text such as 'today' to a date or timestamp"] = None
+        found.doubt("it casts a text such as 'today' to a date or timestamp")
     for node, why in _UNPREDICTABLE_TEXT.items():
         if node.search(text):
-            found.unknown[why] = None
+            found.doubt(why)
     for name in dict.fromkeys(_VIEW.findall(text)):
         _look_at_view(catalog, name, found)
 
@@ -382,15 +388,15 @@ def _look_at_view(catalog: Catalog, name: str, found: _Found) -> None:
         if read is not None:
             _note_table(catalog, read.location, read.version, catalog.name(read.name), found)
         elif not _OF_FILES_BELOW.fullmatch(parts[-1]):
-            found.unknown[f"it reads the temporary view {parts[-1]}"] = None
+            found.doubt(f"it reads the temporary view {parts[-1]}")
         return
     entry = catalog.find(TableName(parts[-2], parts[-1]))
     if entry is None or entry.kind != "VIEW":
-        found.unknown[f"it reads the view {'.'.join(parts)}, which is gone"] = None
+        found.doubt(f"it reads the view {'.'.join(parts)}, which is gone")
         return
     found.views[str(entry.name)] = entry
     if BASE_ROWS_PROPERTY in entry.properties:
-        found.unknown[f"it reads base rows only ({entry.name}), which a compaction changes"] = None
+        found.doubt(f"it reads base rows only ({entry.name}), which a compaction changes")
 
 
 def _definition(entry: Entry) -> object:
@@ -411,7 +417,7 @@ def _look_at_leaf(catalog: Catalog, leaf: Any, found: _Found) -> None:
         if kind == "HadoopFsRelation":
             _look_at_files(catalog, relation, _name_of(entry.get().identifier()) if entry.isDefined() else None, found)
             return
-    found.unknown[f"it reads a source whose changes Spark does not know ({kind})"] = None
+    found.doubt(f"it reads a source whose changes Spark does not know ({kind})")
 
 
 def _name_of(identifier: Any) -> TableName:
@@ -430,7 +436,7 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
                 _note_table(catalog, ours[1], int(ours[2]), name, found)
             return
         if index.toString() != shown:
-            found.unknown[f"the index of {name} was refreshed while the query was analyzed"] = None
+            found.doubt(f"the index of {name} was refreshed while the query was analyzed")
             return
         location = index.base
     told = str(name or location.rootPaths().mkString(", "))
@@ -439,14 +445,14 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
     # Spark has listed the files of other tables already.
     if str(location.getClass().getSimpleName()) == "CatalogFileIndex":
         if not found.lists_files:
-            found.unknown[f"{told} has partitions, which are listed only with skip_unchanged"] = None
+            found.doubt(f"{told} has partitions, which are listed only with skip_unchanged")
             return
         location = location.filterPartitions(catalog.jvm.seq([]))
     files = location.allFiles()
     count = int(files.size())
     most = _MOST_FILES if found.lists_files else _FEW_FILES
     if count > most:
-        found.unknown[f"it reads {told}, which has more than {most:,} files"] = None
+        found.doubt(f"it reads {told}, which has more than {most:,} files")
         return
     listed = sorted(_LISTED_FILE.sub(r"\1 \2 \3", each) for each in str(files.mkString("\n")).split("\n"))
     # How the files are read: as which partitions, in which format, with which options and columns.
@@ -461,14 +467,14 @@ def _note_table(catalog: Catalog, place: str, version: int, name: TableName | No
     if table_file is None:
         raise TableNotFoundError(f"{place} holds no table any more")
     if table_file.level is not ManagementLevel.MANAGED:
-        found.unknown[f"the index of {name or place} was refreshed while the query was analyzed"] = None
+        found.doubt(f"the index of {name or place} was refreshed while the query was analyzed")
         return
     # A table without a name is a version of the past. A merge-on-read table has the name of its merging view.
     merging = None if name is None else table_of_files(name)
     if merging is not None and str(merging) in found.views:
         name = merging
     elif merging is not None and is_merging_view(catalog.find(merging)):
-        found.unknown[f"it reads the files of {merging}, which a compaction changes"] = None
+        found.doubt(f"it reads the files of {merging}, which a compaction changes")
     told = str(name or f"{place} v{version}")
     timeline = Timeline(store)
     index = None if name is None else installed(catalog, name)
@@ -482,4 +488,4 @@ def _note_table(catalog: Catalog, place: str, version: int, name: TableName | No
 def _note(told: str, source: TableInput | FilesInput, found: _Found) -> None:
     known = found.sources.setdefault(told, source)
     if known.to_dict() != source.to_dict():
-        found.unknown[f"it reads {told} in two ways"] = None
+        found.doubt(f"it reads {told} in two ways")

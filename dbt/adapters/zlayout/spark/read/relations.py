@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
-from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.jvm.callbacks import ensure_skipping
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.read.file_index import (
     IndexedFileIndex,
@@ -78,7 +78,7 @@ def frame_of(
     Raises:
         UnsupportedError: Spark cannot call back into this process.
     """
-    available, reason = skipping_status(catalog.spark)
+    available, reason = ensure_skipping(catalog.spark)
     if not available:
         raise UnsupportedError(f"{opened.location}: versions cannot be read here: {reason.partition(';')[0]}")
     data_json, _ = split_partition_columns(opened.schema_json, opened.partition_columns)
@@ -127,7 +127,7 @@ def spark_relation(catalog: Catalog, name: TableName) -> Any:
 
 
 def _cache(catalog: Catalog, entry: Entry, index: ZlayoutFileIndex, partition_schema: Any, data_schema: Any) -> None:
-    if not skipping_status(catalog.spark)[0]:
+    if not ensure_skipping(catalog.spark)[0]:
         return
     jvm = catalog.jvm
     session: Any = catalog.spark._jsparkSession

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     TableRef,
     session_zone,
 )
-from dbt.adapters.zlayout.spark.jvm.callbacks import skipping_status
+from dbt.adapters.zlayout.spark.jvm.callbacks import ensure_skipping
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, install_indexed, installed
 from dbt.adapters.zlayout.spark.read.scan_log import CONSTANTS, SCAN_LOG, start_for_session
@@ -54,7 +54,7 @@ def enable(spark: SparkSession, *, scan_log: str | os.PathLike[str] | None = Non
         ConfigError: The session's ``spark.zlayout.skipping`` names no stage.
     """
     parse_stages(str(spark.conf.get(KEY, ALL)))
-    available, reason = skipping_status(spark)
+    available, reason = ensure_skipping(spark)
     if not available:
         raise UnsupportedError(f"file skipping cannot be enabled: {reason}")
     _wrap(type(spark), "sql", lambda session: session, prepare)
@@ -88,7 +88,7 @@ def prepare_table(spark: SparkSession, name: str) -> None:
 def _quietly(spark: SparkSession, work: Callable[[Catalog], None]) -> None:
     # No error here may stop a query that plain Spark can answer.
     try:
-        if skipping_status(spark)[0]:
+        if ensure_skipping(spark)[0]:
             work(Catalog(spark))
     except Exception:
         _LOG.debug("a statement runs without file skipping", exc_info=True)
@@ -103,15 +103,10 @@ def _names_in(spark: SparkSession, sql: str) -> Iterator[str]:
 
 def _refresh_all(catalog: Catalog, names: Iterator[str], depth: int) -> None:
     for text in dict.fromkeys(names):
-        _refresh_quietly(catalog, text, depth)
-
-
-def _refresh_quietly(catalog: Catalog, text: str, depth: int) -> None:
-    # A table that cannot be opened must not turn off skipping for the other tables of the statement.
-    try:
-        _refresh(catalog, text, depth)
-    except Exception:
-        _LOG.debug("%s is read without file skipping", text, exc_info=True)
+        try:
+            _refresh(catalog, text, depth)
+        except Exception:  # noqa: PERF203 # one table must not turn off skipping for the others of the statement
+            _LOG.debug("%s is read without file skipping", text, exc_info=True)
 
 
 def _refresh(catalog: Catalog, text: str, depth: int) -> None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes, TableConfig
-from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
+from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange, SchemaPlan, aligned, plan_schema
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
@@ -144,17 +144,16 @@ class RowChange(ABC, Generic[Planned]):
             self._rewrite_old_files(entry, opened)
             entry, opened = open_managed(self.spark, self.wanted.name)
         with Transaction.begin(opened.timeline, self._action(), self.wanted.operation) as transaction:
-            if transaction.base is None:
-                raise TableNotFoundError(f"{self.subject} has no version yet; build its model first")
-            opened = opened.at_snapshot(transaction.base)
+            base = transaction.known_base(self.subject)
+            opened = opened.at_snapshot(base)
             if opened.merges_on_read != self.merges_on_read:
                 raise ConflictError(f"{self.subject}: another writer changed its table_type just now; run it again")
             if self._rewrites_old_files(opened):
                 raise ConflictError(
                     f"{self.subject}: another writer changed its columns or folders just now; run it again"
                 )
-            if is_taken(transaction.base.properties, self.wanted.batch):
-                summary = CommitSummary.of_nothing(transaction.base, self.wanted.operation.value)
+            if is_taken(base.properties, self.wanted.batch):
+                summary = CommitSummary.of_nothing(base, self.wanted.operation.value)
             else:
                 self._tell_of_indexes(opened)
                 summary = self._change(opened, transaction)

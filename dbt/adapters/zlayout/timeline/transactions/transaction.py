@@ -10,7 +10,13 @@ from enum import Enum
 from types import TracebackType
 from typing import TypeVar
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, ConflictError, StoreError, ZlayoutError
+from dbt.adapters.zlayout.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    StoreError,
+    TableNotFoundError,
+    ZlayoutError,
+)
 from dbt.adapters.zlayout.timeline.files.action import Action, State
 from dbt.adapters.zlayout.timeline.files.instant import next_instant
 from dbt.adapters.zlayout.timeline.log.entry import Commit
@@ -69,6 +75,19 @@ class Transaction:
         self._plan: Plan | None = None
         self._abandoned: list[str] = []
         self._heartbeat: Heartbeat | None = None
+
+    def known_base(self, subject: object) -> Snapshot:
+        """Returns the snapshot that the transaction started from.
+
+        Args:
+            subject: The table, for the error.
+
+        Raises:
+            TableNotFoundError: The table has no version.
+        """
+        if self.base is None:
+            raise TableNotFoundError(f"{subject} has no version yet; build its model first")
+        return self.base
 
     @classmethod
     def begin(cls, timeline: Timeline, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
