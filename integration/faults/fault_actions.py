@@ -277,7 +277,9 @@ def follow(spark, name: str, strategy: str, template: str, *, first: bool = Fals
     if first:
         write_model(name, rows, wanted, progress=print, changes_taken=taken)
     else:
-        write_increment(managed_table(spark, name, wanted, print), rows, wanted, None, print, None, taken)
+        write_increment(
+            managed_table(spark, name, wanted, print), rows, wanted, batch=None, progress=print, changes_taken=taken
+        )
     return _open(spark, name).version
 
 

@@ -392,7 +392,9 @@ class ZlayoutAdapter(SparkAdapter):
         self, sql: str | None, table: str | None, predicate: str | None, as_json: bool, verbose: bool
     ) -> str:
         """Returns the text that the run-operation zlayout_explain prints."""
-        return diagnostics.explain_report(self.session(), sql, table, predicate, as_json, verbose)
+        return diagnostics.explain_report(
+            self.session(), sql=sql, table=table, predicate=predicate, as_json=as_json, verbose=verbose
+        )
 
     @for_macros()
     def clustering_information(
@@ -440,7 +442,15 @@ class ZlayoutAdapter(SparkAdapter):
         self, model: str | None, nodes: Nodes, sources: Nodes, take_orphans: bool, drop_missing: bool, as_json: bool
     ) -> str:
         """Refreshes one index, or all in the project. Returns the text that zlayout_refresh_index prints."""
-        return indexes.refresh_report(self.session(), model, nodes, sources, take_orphans, drop_missing, as_json)
+        return indexes.refresh_report(
+            self.session(),
+            model,
+            nodes,
+            sources,
+            take_orphans=take_orphans,
+            drop_missing=drop_missing,
+            as_json=as_json,
+        )
 
     @for_macros()
     def index_report(
@@ -457,7 +467,16 @@ class ZlayoutAdapter(SparkAdapter):
     ) -> str:
         """Adds optional parts of a table's index or takes them away. Returns the text that zlayout_index prints."""
         return indexes.index_report(
-            self.session(), model, nodes, bloom, lookup, stats_expressions, drop, schedule, execute, as_json
+            self.session(),
+            model,
+            nodes,
+            bloom=bloom,
+            lookup=lookup,
+            stats_expressions=stats_expressions,
+            drop=drop,
+            schedule=schedule,
+            execute=execute,
+            as_json=as_json,
         )
 
     @for_macros(available.parse_list)
@@ -477,7 +496,9 @@ class ZlayoutAdapter(SparkAdapter):
         self, model: str | None, nodes: Nodes, predicates: object, min_gain: object, as_json: bool
     ) -> str:
         """Returns the text that the run-operation zlayout_advise prints."""
-        return advising.advise_report(self.session(), model, nodes, self._target, predicates, min_gain, as_json)
+        return advising.advise_report(
+            self.session(), model, nodes, self._target, predicates=predicates, min_gain=min_gain, as_json=as_json
+        )
 
     @for_macros()
     def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool, as_json: bool = False) -> str:
@@ -587,7 +608,15 @@ class ZlayoutAdapter(SparkAdapter):
         as_json: bool,
     ) -> str:
         """Cleans one table, or all managed tables of the project. Returns the text that zlayout_clean prints."""
-        return time_travel.clean_report(self.session(), model, nodes, dry_run, retain_versions, retain_hours, as_json)
+        return time_travel.clean_report(
+            self.session(),
+            model,
+            nodes,
+            dry_run=dry_run,
+            retain_versions=retain_versions,
+            retain_hours=retain_hours,
+            as_json=as_json,
+        )
 
     @for_macros()
     def publish_report(

@@ -73,7 +73,7 @@ def explain(context: Context, table: str, predicate: str, verbose: bool, as_json
     from dbt.adapters.zlayout.adapter.operations.diagnostics import explain_report
 
     name = context.table(table)
-    click.echo(explain_report(context.session(name), None, name, predicate, as_json, verbose))
+    click.echo(explain_report(context.session(name), table=name, predicate=predicate, as_json=as_json, verbose=verbose))
 
 
 @command(zlayout)
@@ -101,7 +101,16 @@ def advise(
     session, name = context.open(table)
     wanted = [_weighted(each) for each in where]
     click.echo(
-        advise_report(session, name, context.every_node, context.target_folder, wanted, min_gain, as_json, scan_log)
+        advise_report(
+            session,
+            name,
+            context.every_node,
+            context.target_folder,
+            predicates=wanted,
+            min_gain=min_gain,
+            as_json=as_json,
+            scans=scan_log,
+        )
     )
 
 
@@ -175,7 +184,17 @@ def clean(
     from dbt.adapters.zlayout.adapter.operations.time_travel import clean_report
 
     session, name = context.open(table)
-    click.echo(clean_report(session, name, context.nodes, dry_run, retain_versions, retain_hours, as_json))
+    click.echo(
+        clean_report(
+            session,
+            name,
+            context.nodes,
+            dry_run=dry_run,
+            retain_versions=retain_versions,
+            retain_hours=retain_hours,
+            as_json=as_json,
+        )
+    )
 
 
 @command(zlayout)
@@ -238,7 +257,20 @@ def index(
         raise click.UsageError("--drop needs --bloom or --lookup with the columns, or --stats-expression")
     name, nodes = context.table(table), context.nodes
     session = context.session(name)
-    click.echo(index_report(session, name, nodes, bloom, lookup, stats_expression, drop, schedule, execute, as_json))
+    click.echo(
+        index_report(
+            session,
+            name,
+            nodes,
+            bloom=bloom,
+            lookup=lookup,
+            stats_expressions=stats_expression,
+            drop=drop,
+            schedule=schedule,
+            execute=execute,
+            as_json=as_json,
+        )
+    )
 
 
 @command(zlayout)
@@ -266,7 +298,17 @@ def refresh(context: Context, table: str, take_orphans: bool, drop_missing: bool
     from dbt.adapters.zlayout.adapter.operations.indexes import refresh_report
 
     session, name = context.open(table)
-    click.echo(refresh_report(session, name, context.nodes, {}, take_orphans, drop_missing, as_json))
+    click.echo(
+        refresh_report(
+            session,
+            name,
+            context.nodes,
+            {},
+            take_orphans=take_orphans,
+            drop_missing=drop_missing,
+            as_json=as_json,
+        )
+    )
 
 
 @command(zlayout)

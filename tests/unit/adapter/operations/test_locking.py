@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.adapter.operations.locking import (
     Lock,
     LockedCondition,
     LockedTable,
-    Worse,
+    Regression,
     _within,
     check_text,
     read_lock,
@@ -78,7 +78,7 @@ def test_shares_are_compared_and_one_file_more_is_no_failure(files: int, total: 
 
 
 def test_a_failure_says_what_was_and_why() -> None:
-    worse = Worse("fct_orders", "customer_id = 7", CONDITION, 38, 40, "the model no longer clusters by customer_id")
+    worse = Regression("fct_orders", CONDITION, 38, 40, "the model no longer clusters by customer_id")
     assert worse.sentence() == (
         "fct_orders: `customer_id = 7` now reads 38 of 40 files, was 4; "
         "cause: the model no longer clusters by customer_id"

@@ -128,8 +128,15 @@ class Materialization:
             snapshot = table.snapshot()
             self._warn(zone_warning(snapshot.schema_json, snapshot.partition_by, session_zone(self.session)))
             check_no_row_twice(read, table, self._wanted.incremental)
-            batch, stored = self.model.get("batch"), _stored(origin, table.version)
-            return write_increment(table, rows, self._wanted, batch, self._tell, stored, taken_by(read))
+            return write_increment(
+                table,
+                rows,
+                self._wanted,
+                batch=self.model.get("batch"),
+                progress=self._tell,
+                made_from=_stored(origin, table.version),
+                changes_taken=taken_by(read),
+            )
 
         return self._committed(add, Operation.MERGE, waits=not self._wanted.incremental.runs_beside_others)
 
@@ -150,7 +157,9 @@ class Materialization:
             table = managed_table(self.session, self.relation.catalog_name, self._wanted, self._tell)
             rows = rows_to_merge(self.query(changes_sql), columns)
             valid_to_current = self.model["config"].get("dbt_valid_to_current")
-            return write_changes(table, rows, self._wanted, columns, valid_to_current, self._tell)
+            return write_changes(
+                table, rows, self._wanted, columns=columns, valid_to_current=valid_to_current, progress=self._tell
+            )
 
         return self._committed(merge, Operation.MERGE)
 

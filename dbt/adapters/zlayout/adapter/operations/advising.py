@@ -140,6 +140,7 @@ def advise_report(
     model: str | None,
     nodes: Nodes,
     target: Path | None,
+    *,
     predicates: object = None,
     min_gain: object = None,
     as_json: bool = False,

@@ -53,7 +53,13 @@ def pruning_problems(
 
 
 def explain_report(
-    session: SparkSession, sql: str | None, table: str | None, predicate: str | None, as_json: bool, verbose: bool
+    session: SparkSession,
+    *,
+    as_json: bool,
+    verbose: bool,
+    sql: str | None = None,
+    table: str | None = None,
+    predicate: str | None = None,
 ) -> str:
     """Explains a query, or a condition on a table."""
     if (sql is None) == (table is None) or (table is None) != (predicate is None):

@@ -216,10 +216,10 @@ def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root
     reads = reads_of(scan.opened, scan.predicate, query.name)
     integers = {name.lower() for name, kind in columns_of(scan.opened.row_schema_json) if kind in _INTEGERS}
     useless = [part for part in reads.parts if part.why_not is not None and _HARMLESS not in part.why_not]
+    others = " AND ".join(f"({each.sql})" for each in reads.parts if each.why_not is None)
     for part in useless:
         condition = _QUALIFIED.sub(r"\1", part.sql)
         rewritten, caveat = rewritten_condition(condition, integers) or (None, None)
-        others = " AND ".join(f"({each.sql})" for each in reads.parts if each.why_not is None)
         after = None
         if rewritten is not None:
             text = f"({rewritten})" + (f" AND {others}" if others else "")

@@ -131,20 +131,18 @@ class Lock:
 
 
 @dataclass(frozen=True)
-class Worse:
+class Regression:
     """A condition that reads more than the lock allows.
 
     Attributes:
         table: ``schema.table``.
-        condition: The condition; None if the whole table is gone.
-        locked: What it read when the lock was written; None if the whole table is gone.
+        locked: The condition, and what it read when the lock was written; None if the whole table is gone.
         files_read: Files that it reads now; None if that is unknown.
         files_total: Files of the table now; None if that is unknown.
         cause: Why.
     """
 
     table: str
-    condition: str | None
     locked: LockedCondition | None
     files_read: int | None
     files_total: int | None
@@ -152,23 +150,31 @@ class Worse:
 
     def sentence(self) -> str:
         """Returns what is worse, and the cause."""
-        if self.condition is None or self.locked is None:
+        if self.locked is None:
             return f"{self.table}: {self.cause}"
+        subject = f"{self.table}: `{self.locked.condition}`"
         if self.files_read is None or self.files_total is None:
-            return f"{self.table}: `{self.condition}`: {self.cause}"
+            return f"{subject}: {self.cause}"
         was = f"{self.locked.files_read:,}"
         if self.locked.files_total != self.files_total:
             was += f" of {self.locked.files_total:,}"
         now = f"now reads {self.files_read:,} of {counted(self.files_total, 'file')}, was {was}"
-        return f"{self.table}: `{self.condition}` {now}; cause: {self.cause}"
+        return f"{subject} {now}; cause: {self.cause}"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns it as plain values for JSON."""
-        locked = None if self.locked is None else vars(self.locked)
-        return {**vars(self), "locked": locked, "sentence": self.sentence()}
+        return {
+            "table": self.table,
+            "condition": None if self.locked is None else self.locked.condition,
+            "locked": None if self.locked is None else vars(self.locked),
+            "files_read": self.files_read,
+            "files_total": self.files_total,
+            "cause": self.cause,
+            "sentence": self.sentence(),
+        }
 
 
-def check_text(found: Sequence[Worse], checked: int, *, as_json: bool) -> str:
+def check_text(found: Sequence[Regression], checked: int, *, as_json: bool) -> str:
     """Returns what reads more than the lock allows, of a number of conditions."""
     if as_json:
         return json_text([each.to_dict() for each in found])
@@ -213,7 +219,7 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
     return Lock(tables, allowed)
 
 
-def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nodes) -> tuple[list[Worse], int]:
+def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nodes) -> tuple[list[Regression], int]:
     """Returns the conditions that read more than the lock allows, and tables that are gone; and how many were checked.
 
     Shares are compared, not counts: a condition may open one file more than locked, since small data has few files.
@@ -233,14 +239,14 @@ def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Node
     found = []
     for name, locked in with_progress(sorted(lock.tables.items()), "measuring the tables", "table"):
         if name in tables:
-            found += _worse(tables[name], name, locked, lock.tolerance)
+            found += _regressions(tables[name], name, locked, lock.tolerance)
         else:
             why = "the table does not exist, or is no table of this project"
-            found.append(Worse(name, None, None, None, None, why))
+            found.append(Regression(name, None, None, None, why))
     return found, sum(len(each.conditions) for each in lock.tables.values())
 
 
-def check_table(table: ZTable, lock: Lock) -> list[Worse]:
+def check_table(table: ZTable, lock: Lock) -> list[Regression]:
     """Returns the conditions on one table that read more than a lock allows.
 
     Raises:
@@ -249,20 +255,18 @@ def check_table(table: ZTable, lock: Lock) -> list[Worse]:
     name = plain_name(table.name)
     if name not in lock.tables:
         raise ConfigError([f"the lock has no table {name}; write it again with zlayout_lock"], LOCK_FILE)
-    return list(_worse(table, name, lock.tables[name], lock.tolerance))
+    return list(_regressions(table, name, lock.tables[name], lock.tolerance))
 
 
-def _worse(table: ZTable, name: str, locked: LockedTable, tolerance: float) -> Iterator[Worse]:
-    for condition, reads in zip(
-        locked.conditions, table.reads([each.condition for each in locked.conditions]), strict=True
-    ):
+def _regressions(table: ZTable, name: str, locked: LockedTable, tolerance: float) -> Iterator[Regression]:
+    found = table.reads([each.condition for each in locked.conditions])
+    for condition, reads in zip(locked.conditions, found, strict=True):
         if reads is None:
             why = "the condition does not fit the table's columns any more"
-            yield Worse(name, condition.condition, condition, None, None, why)
+            yield Regression(name, condition, None, None, why)
         elif reads.rows_total and not _within(condition, reads, tolerance):
-            yield Worse(
-                name, condition.condition, condition, reads.files_read, reads.files_total, _cause(table, locked, reads)
-            )
+            cause = _cause(table, locked, reads)
+            yield Regression(name, condition, reads.files_read, reads.files_total, cause)
 
 
 def _within(locked: LockedCondition, reads: ConditionReads, tolerance: float) -> bool:

@@ -89,6 +89,7 @@ def clean_report(
     session: SparkSession,
     model: str | None,
     nodes: Nodes,
+    *,
     dry_run: bool,
     retain_versions: object,
     retain_hours: object,

@@ -137,7 +137,11 @@ def in_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _reads_alike(footer: pq.FileMetaData, schema: pa.Schema) -> bool:
-    """Returns whether Arrow and Spark read the same values from a file, under the table's column names."""
+    """Returns whether Arrow and Spark read the same values from a whole file, under the table's column names.
+
+    `file_values` asks it of one leaf, and may take more types: it only needs equal values, and the rows read here are
+    written again in these types. Here columns of any type count, so that days and times inside of lists do too.
+    """
     try:
         found = footer.schema.to_arrow_schema()
     except (pa.ArrowException, OSError):

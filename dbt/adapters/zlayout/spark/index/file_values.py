@@ -180,6 +180,10 @@ def _is_absent(schema: pa.Schema, column: TrackedColumn) -> bool:
 
 
 def _reads_alike(schema: pa.Schema, column: TrackedColumn, old_dates: bool) -> bool:
+    """Returns whether Arrow and Spark read the same values of a leaf. Spark finds columns in any case of letters.
+
+    `arrow_source` asks it of whole files, whose rows are written again, and takes fewer types.
+    """
     if [name.lower() for name in schema.names].count(column.path[0].lower()) != 1:
         return False
     kind = pa.struct(list(schema))
