@@ -9,7 +9,7 @@ import pytest
 from dbt.artifacts.schemas.manifest import WritableManifest
 
 from dbt.adapters.zlayout.adapter.node_lookup import table_of
-from dbt.adapters.zlayout.cli.manifest import read_manifest
+from dbt.adapters.zlayout.cli.manifest import Manifest
 from dbt.adapters.zlayout.errors import ConfigError
 
 OF_V2 = Path(__file__).parents[2] / "fixtures" / "manifest_v2.json"
@@ -25,7 +25,7 @@ def written(folder, content):
 def test_the_manifest_of_the_other_engine_gives_the_settings_below_meta():
     """The program itself wrote the file, as a slow test of the command line checks; dbt-core reads it too."""
     assert WritableManifest.from_dict(json.loads(OF_V2.read_bytes())).metadata.dbt_version == "2.0.0-preview.196"
-    (node,) = read_manifest(OF_V2).values()
+    (node,) = Manifest.read(OF_V2).tables().values()
     assert table_of("orders", {node["unique_id"]: node}) == "`main`.`of_v2`"
     assert {key: node["config"][key] for key in ("zorder", "target_file_size")} == {
         "zorder": ["k"],
@@ -35,7 +35,7 @@ def test_the_manifest_of_the_other_engine_gives_the_settings_below_meta():
 
 def test_only_what_becomes_a_table_is_taken(tmp_path):
     nodes = {"m": NODE, "t": {"resource_type": "test", "name": 1}, "s": {**NODE, "resource_type": "seed"}, "x": None}
-    assert set(read_manifest(written(tmp_path, {"nodes": nodes}))) == {"m", "s"}
+    assert set(Manifest.read(written(tmp_path, {"nodes": nodes})).tables()) == {"m", "s"}
 
 
 def test_tests_of_this_package_are_taken_too(tmp_path):
@@ -43,7 +43,7 @@ def test_tests_of_this_package_are_taken_too(tmp_path):
         return {**NODE, "resource_type": "test", "test_metadata": {"name": kind, "kwargs": {"predicate": "a = 1"}}}
 
     nodes = {"own": a_test("zlayout_prunes_at_least"), "other": a_test("not_null"), "odd": a_test(7)}
-    (found,) = read_manifest(written(tmp_path, {"nodes": nodes})).values()
+    (found,) = Manifest.read(written(tmp_path, {"nodes": nodes})).tables().values()
     assert found["test_metadata"]["kwargs"] == {"predicate": "a = 1"}
 
 
@@ -64,7 +64,7 @@ def test_tests_of_this_package_are_taken_too(tmp_path):
     ],
 )
 def test_settings_come_from_the_config_and_else_from_meta(tmp_path, node, config):
-    (found,) = read_manifest(written(tmp_path, {"nodes": {"m": {**NODE, **node}}})).values()
+    (found,) = Manifest.read(written(tmp_path, {"nodes": {"m": {**NODE, **node}}})).tables().values()
     assert {key: value for key, value in found["config"].items() if key != "meta"} == config
 
 
@@ -83,9 +83,9 @@ def test_settings_come_from_the_config_and_else_from_meta(tmp_path, node, config
 )
 def test_a_file_that_is_no_manifest_is_refused(tmp_path, content, message):
     with pytest.raises(ConfigError, match=message):
-        read_manifest(written(tmp_path, content))
+        Manifest.read(written(tmp_path, content)).tables()
 
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"nowhere.json.*\n.*target/manifest.json"):
-        read_manifest(tmp_path / "nowhere.json")
+        Manifest.read(tmp_path / "nowhere.json")

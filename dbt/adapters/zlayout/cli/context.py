@@ -18,6 +18,8 @@ from dbt.adapters.zlayout.lazy import cached_property
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dbt.adapters.zlayout.cli.manifest import Manifest
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _CATALOG = "spark.sql.catalogImplementation"
@@ -42,16 +44,18 @@ class Context:
     @cached_property
     def nodes(self) -> dict[str, dict[str, Any]]:
         """The models of the manifest; none without a manifest."""
-        from dbt.adapters.zlayout.cli.manifest import read_manifest
-
-        return {} if self.manifest is None else read_manifest(self.manifest)
+        return {} if self._content is None else self._content.tables()
 
     @cached_property
     def every_node(self) -> dict[str, dict[str, Any]]:
         """All nodes of the manifest, tests, analyses and exposures too; none without a manifest."""
-        from dbt.adapters.zlayout.cli.manifest import read_nodes
+        return {} if self._content is None else {**self._content.named(), **self.nodes}
 
-        return {} if self.manifest is None else {**read_nodes(self.manifest), **self.nodes}
+    @cached_property
+    def _content(self) -> Manifest | None:
+        from dbt.adapters.zlayout.cli.manifest import Manifest
+
+        return None if self.manifest is None else Manifest.read(self.manifest)
 
     @property
     def target_folder(self) -> Path | None:

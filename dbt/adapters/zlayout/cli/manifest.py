@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,53 +15,67 @@ _NEEDED = ("resource_type", "name", "unique_id", "schema", "alias")
 _TABLES = ("model", "seed", "snapshot")
 
 
-def read_nodes(path: Path) -> dict[str, dict[str, Any]]:
-    """Returns all nodes and exposures of a manifest by their unique id, as dbt wrote them.
+@dataclass(frozen=True)
+class Manifest:
+    """The content of a manifest. It is read once: it may have many megabytes.
 
-    Raises:
-        ConfigError: The file is not a manifest.
+    Attributes:
+        path: The file, for messages.
+        nodes: Its nodes by their unique id, as dbt wrote them.
+        exposures: Its exposures.
     """
-    found = {**_part(path, "nodes"), **_part(path, "exposures")}
-    return {name: node for name, node in found.items() if isinstance(node, dict) and "name" in node}
 
+    path: Path
+    nodes: Mapping[str, Any]
+    exposures: Mapping[str, Any]
 
-def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
-    """Returns the models, seeds and snapshots of a manifest by their unique id, and the tests of this package.
+    @classmethod
+    def read(cls, path: Path) -> Manifest:
+        """Reads a manifest.
 
-    The config of each also has the settings of its ``meta.zlayout``, which is where dbt's Rust engine accepts them. A
-    setting in the config itself takes precedence.
+        Raises:
+            ConfigError: The file is not a manifest.
+        """
+        try:
+            content = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            raise ConfigError(
+                [f"cannot be read: {error}; give the target/manifest.json of a dbt project"], str(path)
+            ) from error
+        if not isinstance(content, dict) or not isinstance(content.get("nodes"), dict):
+            why = "is not a manifest: it has no nodes; give the target/manifest.json of a project"
+            raise ConfigError([why], str(path))
+        exposures = content.get("exposures")
+        return cls(path, content["nodes"], exposures if isinstance(exposures, dict) else {})
 
-    Raises:
-        ConfigError: The file is not a manifest.
-    """
-    nodes = _part(path, "nodes")
-    found = {
-        name: node
-        for name, node in nodes.items()
-        if isinstance(node, dict) and (node.get("resource_type") in _TABLES or _is_own_test(node))
-    }
-    problems = [
-        f"{name}: {key} is {node.get(key)!r}, not text"
-        for name, node in found.items()
-        for key in _NEEDED
-        if not isinstance(node.get(key), str)
-    ]
-    if problems:
-        raise ConfigError(problems, str(path))
-    return {name: {**node, "config": _config(node)} for name, node in found.items()}
+    def named(self) -> dict[str, dict[str, Any]]:
+        """Returns all nodes and exposures by their unique id, as dbt wrote them."""
+        found = {**self.nodes, **self.exposures}
+        return {name: node for name, node in found.items() if isinstance(node, dict) and "name" in node}
 
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """Returns the models, seeds and snapshots by their unique id, and the tests of this package.
 
-def _part(path: Path, name: str) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(
-            [f"cannot be read: {error}; give the target/manifest.json of a dbt project"], str(path)
-        ) from error
-    if not isinstance(content, dict) or not isinstance(content.get("nodes"), dict):
-        raise ConfigError(["is not a manifest: it has no nodes; give the target/manifest.json of a project"], str(path))
-    found = content.get(name)
-    return found if isinstance(found, dict) else {}
+        The config of each also has the settings of its ``meta.zlayout``, which is where dbt's Rust engine accepts them.
+        A setting in the config itself takes precedence.
+
+        Raises:
+            ConfigError: A node lacks what each has.
+        """
+        found = {
+            name: node
+            for name, node in self.nodes.items()
+            if isinstance(node, dict) and (node.get("resource_type") in _TABLES or _is_own_test(node))
+        }
+        problems = [
+            f"{name}: {key} is {node.get(key)!r}, not text"
+            for name, node in found.items()
+            for key in _NEEDED
+            if not isinstance(node.get(key), str)
+        ]
+        if problems:
+            raise ConfigError(problems, str(self.path))
+        return {name: {**node, "config": _config(node)} for name, node in found.items()}
 
 
 def _is_own_test(node: Mapping[str, Any]) -> bool:
