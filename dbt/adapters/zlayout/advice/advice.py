@@ -479,7 +479,7 @@ class _Advising:
             notes=self._notes(),
             settings=tuple(self._settings(layout, found, opened_then)),
         )
-        return replace(advice, why=why_of(advice, with_filters=self.may_index))
+        return replace(advice, why=_why_of(advice, with_filters=self.may_index))
 
     def _settings(self, layout: Layout, found: Mapping[ColumnPath, float], opened: float) -> Iterator[SettingAdvice]:
         """Yields the settings that the workload would choose otherwise, with the advised layout and indexes.
@@ -538,7 +538,7 @@ class _Advising:
         return tuple(notes)
 
 
-def why_of(advice: Advice, *, with_filters: bool = True) -> str:
+def _why_of(advice: Advice, *, with_filters: bool = True) -> str:
     """Returns the advice in a sentence.
 
     Args:
@@ -546,7 +546,7 @@ def why_of(advice: Advice, *, with_filters: bool = True) -> str:
     """
     filters = [each for each in advice.bloom if each not in advice.bloom_now]
     if not with_filters and filters:
-        plain = why_of(replace(advice, bloom=advice.bloom_now))
+        plain = _why_of(replace(advice, bloom=advice.bloom_now))
         exact = [each for each in filters if each in advice.lookup]
         others = [each for each in filters if each not in exact]
         named = [f"{key}: [{', '.join(names)}]" for key, names in (("lookup", exact), ("bloom", others)) if names]

@@ -197,17 +197,17 @@ class _Search:
 
     def _cost(self, layout: Layout) -> float:
         if layout not in self._known:
-            self._known[layout] = mean_share(self._quick, layout)
+            self._known[layout] = _mean_share(self._quick, layout)
         return self._known[layout]
 
     def _close_cost(self, layout: Layout) -> float:
         """Returns the cost by more queries, so that rare ones count, too."""
         if layout not in self._known_closely:
-            self._known_closely[layout] = mean_share(self._close, layout)
+            self._known_closely[layout] = _mean_share(self._close, layout)
         return self._known_closely[layout]
 
 
-def mean_share(task: SearchTask, layout: Layout) -> float:
+def _mean_share(task: SearchTask, layout: Layout) -> float:
     """Returns the share of rows that the queries open on average in a layout."""
     files = FilesOfSample(task.sample, layout, task.files)
     return task.queries.mean(shares_read(task.queries, files, task.found_by_value))

@@ -62,10 +62,10 @@ class AutoKeys:
 
 def parse_auto_keys(raw: Mapping[str, object], problems: list[str]) -> AutoKeys:
     """Reads `zorder: auto` and ``workload``."""
-    return AutoKeys(is_auto(raw.get(settings.ZORDER.key)), settings.WORKLOAD.read(raw, problems) or ())
+    return AutoKeys(_is_auto(raw.get(settings.ZORDER.key)), settings.WORKLOAD.read(raw, problems) or ())
 
 
-def is_auto(zorder: object) -> bool:
+def _is_auto(zorder: object) -> bool:
     """Returns whether a value of ``zorder`` is the word 'auto'. A column of that name is written as a list."""
     return isinstance(zorder, str) and zorder.strip().lower() == AUTO
 
@@ -178,13 +178,13 @@ class ReclusteringConfig:
 
 def parse_clustering(raw: Mapping[str, object], problems: list[str]) -> ClusteringConfig:
     """Reads ``zorder`` and ``curve``; ``zorder`` is required for ``materialized='zordered_table'``."""
-    columns = () if is_auto(raw.get("zorder")) else settings.ZORDER.read(raw, problems)
+    columns = () if _is_auto(raw.get("zorder")) else settings.ZORDER.read(raw, problems)
     if not raw.get("zorder") and raw.get("materialized") == "zordered_table":
         problems.append("zorder: missing; a zordered_table needs the columns to cluster by, such as zorder=['a', 'b']")
     if len(columns) > MAX_ZORDER_COLUMNS:
         listed = ", ".join(map(format_column_path, columns))
         problems.append(f"zorder: {len(columns)} columns ({listed}); at most {MAX_ZORDER_COLUMNS} are allowed")
-    by_workload = is_auto(raw.get("zorder")) or bool(raw.get(settings.WORKLOAD.key))
+    by_workload = _is_auto(raw.get("zorder")) or bool(raw.get(settings.WORKLOAD.key))
     return ClusteringConfig(columns, settings.CURVE.read(raw, problems), by_workload)
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError
-from dbt.adapters.zlayout.index.memory_budget import HELD, MemoryBudget
+from dbt.adapters.zlayout.index.memory_budget import HELD
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, stats_type
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
@@ -183,7 +183,7 @@ def _arrays(plain: pa.Buffer, types: Sequence[pa.DataType], row_count: int) -> l
     return arrays
 
 
-def is_flat(kind: pa.DataType) -> bool:
+def _is_flat(kind: pa.DataType) -> bool:
     """Returns whether values of a type are a bitmap of nulls, perhaps offsets, and bytes, as in the types of tables."""
     types = pa.types
     return bool(
@@ -258,7 +258,7 @@ def _bound_type(kind: pa.DataType) -> pa.DataType:
 def _column_type(kind: pa.DataType) -> pa.DataType:
     is_stats = pa.types.is_list(kind)
     inner = kind.value_type if is_stats else kind
-    if not is_flat(inner):
+    if not _is_flat(inner):
         raise CorruptError(f"an index slice has a column of type {kind}, which no statistics have")
     return stats_type(inner) if is_stats else inner
 
@@ -269,15 +269,14 @@ class RangedSlice:
     Args:
         store: The table's folder.
         path: Path of the slice.
-        held: Counts what was read of it.
 
     Raises:
         CorruptError: Its footer is damaged.
         StoreError: It cannot be read.
     """
 
-    def __init__(self, store: SliceStore, path: str, held: MemoryBudget = HELD) -> None:
-        self._store, self._path, self._held = store, path, held
+    def __init__(self, store: SliceStore, path: str) -> None:
+        self._store, self._path = store, path
         self._lock = Lock()
         tail = store.read_tail(path, _LIKELY_BYTES)
         length = int.from_bytes(tail[-_LENGTH_BYTES:], "little") + 2 * _LENGTH_BYTES
@@ -370,8 +369,8 @@ class RangedSlice:
                 known[name][group] = content if sound else None
             self._chunks |= known
         for name in dict.fromkeys(name for _, name, _ in missing):
-            self._held.keep(self, name, sum(100 + len(each or b"") for each in known[name].values()))
-        self._held.use(self, names)
+            HELD.keep(self, name, sum(100 + len(each or b"") for each in known[name].values()))
+        HELD.use(self, names)
         return {name: {group: known[name][group] for group in wanted} for name in names}
 
     def _decoded(self, name: str, group: int, content: bytes | None, note: Note) -> pa.Array:

@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.index.column_slices import (
     digest_of,
 )
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LookupSlice
-from dbt.adapters.zlayout.index.memory_budget import HELD, MemoryBudget
+from dbt.adapters.zlayout.index.memory_budget import HELD
 from dbt.adapters.zlayout.index.slice_writing import FILE_KEY, file_keys
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.store import Store, StoredFile
@@ -45,14 +45,12 @@ class WholeSlice:
 
     Args:
         content: The slice.
-        held: Counts what was decoded of it.
 
     Raises:
         CorruptError: It is not such a slice.
     """
 
-    def __init__(self, content: bytes, held: MemoryBudget = HELD) -> None:
-        self._held = held
+    def __init__(self, content: bytes) -> None:
         self._reader = open_slice(content)
         schema = self._reader.schema
         self.paths = column_paths(schema)
@@ -85,9 +83,9 @@ class WholeSlice:
             if values is None:
                 values = self._decode(name)
                 self._decoded[name] = values
-                self._held.keep(self, name, values.nbytes)
+                HELD.keep(self, name, values.nbytes)
             else:
-                self._held.use(self, [name])
+                HELD.use(self, [name])
         return values if groups is None or len(groups) else values[:0]
 
     def _decode(self, name: str) -> pa.Array:

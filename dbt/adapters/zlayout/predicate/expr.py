@@ -370,7 +370,7 @@ def leaves(expr: Expr) -> Iterator[ColumnLeaf | Constant | Unknown]:
 def columns_of(expr: Expr) -> frozenset[ColumnPath]:
     """Returns the columns that the expression refers to; columns inside ``Unknown`` parts are not included."""
     operands = [leaf.operand for leaf in leaves(expr) if not isinstance(leaf, Constant | Unknown)]
-    operands += [each.term for each in evaluated_parts(expr)]
+    operands += [each.term for each in _evaluated_parts(expr)]
     return frozenset(column.path for column in map(column_of, operands) if column is not None)
 
 
@@ -380,7 +380,7 @@ def expressions_of(expr: Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def evaluated_parts(expr: Expr) -> Iterator[Evaluated]:
+def _evaluated_parts(expr: Expr) -> Iterator[Evaluated]:
     """Yields the parts that the engine can evaluate on single values."""
     pending = [expr]
     while pending:

@@ -66,7 +66,7 @@ class Registration:
         return f"{CATALOG_NOTES_FOLDER}/{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
 
-def wanted_registration(store: Store, publishing: PublishingConfig) -> Registration | None:
+def _wanted_registration(store: Store, publishing: PublishingConfig) -> Registration | None:
     """Returns the entry that a table should have by its settings: named as in Spark's catalog, in small letters."""
     table_file = read_table_file(store) if publishing.catalog else None
     if table_file is None or not publishing.catalog:
@@ -91,7 +91,7 @@ def register(store: Store, table_id: str, publishing: PublishingConfig) -> Itera
     Yields:
         Each entry that could not be brought up to date, with the error.
     """
-    wanted, noted = wanted_registration(store, publishing), noted_registrations(store)
+    wanted, noted = _wanted_registration(store, publishing), noted_registrations(store)
     location = unquote(store.root_uri)
     if wanted is not None:
         try:
@@ -119,7 +119,7 @@ def forget_registrations(store: Store) -> None:
 
 def what_lags_in_catalogs(store: Store, table_id: str, publishing: PublishingConfig, newest: int) -> Iterator[str]:
     """Yields a sentence for each entry that is not as it should be."""
-    wanted, noted = wanted_registration(store, publishing), noted_registrations(store)
+    wanted, noted = _wanted_registration(store, publishing), noted_registrations(store)
     for each in noted:
         if each != wanted:
             yield f"{each} is not removed yet"
@@ -215,6 +215,6 @@ def _as_settings_say(store: Store, registration: Registration) -> Callable[[Cata
     with suppress(CorruptError, StoreError):
         newest = Timeline(store).newest()
         publishing = PublishingConfig() if newest is None else PublishingConfig.of_stored(newest.layout)
-        if wanted_registration(store, publishing) == registration:
+        if _wanted_registration(store, publishing) == registration:
             return lambda entry: entry.point()
     return lambda entry: entry.remove()

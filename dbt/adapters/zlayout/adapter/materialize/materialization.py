@@ -194,7 +194,7 @@ class Materialization:
         """Waits for other writers, writes until there is no conflict, and clusters what rows were added to."""
 
         def wait() -> None:
-            wait_for_writers_of(self.session, self.relation.catalog_name, operation, self._tell)
+            _wait_for_writers_of(self.session, self.relation.catalog_name, operation, self._tell)
 
         if waits:
             wait()
@@ -210,7 +210,7 @@ class Materialization:
             return None
         try:
             table = ZTable.for_name(self.session, self.relation.catalog_name)
-            done = recluster(table, reclustering, self._wanted.cluster_settings, self._tell)
+            done = _recluster(table, reclustering, self._wanted.cluster_settings, self._tell)
         except Exception as error:
             why = short_message(error, innermost=True)
             self._warn_after_commit(f"the rows are written, but clustering failed: {why}")
@@ -254,7 +254,7 @@ class Materialization:
 
     def _rows_of(self, code: str) -> DataFrame:
         if self.model.get("language") == "python":
-            return python_frame(self.session, code, str(self.model["name"]))
+            return _python_frame(self.session, code, str(self.model["name"]))
         return self.query(code)
 
 
@@ -267,7 +267,7 @@ def _stored(origin: Origin | None, base: int | None = None) -> Mapping[str, Any]
     return None if origin is None else {**origin.to_dict(), BASE: base}
 
 
-def wait_for_writers_of(
+def _wait_for_writers_of(
     session: SparkSession, name: str, operation: Operation, progress: Callable[[str], None]
 ) -> None:
     """Waits for other processes and models that are writing a table, with a line for each of them."""
@@ -299,7 +299,7 @@ def until_committed(run: Callable[[], Done], progress: Callable[[str], None], wa
     return retried(run, MOST_REPEATS + 1, tell_and_wait)
 
 
-def recluster(
+def _recluster(
     table: ZTable, wanted: ReclusteringConfig, settings: Mapping[str, Any], progress: Callable[[str], None]
 ) -> ClusterSummary | None:
     """Clusters a table after a write, or only writes a plan, as its model asks.
@@ -329,7 +329,7 @@ def _commits_since_clustering(table: ZTable, most: int) -> int:
     return next((number for number, each in enumerate(operations) if each in _WHOLE), len(operations))
 
 
-def python_frame(session: SparkSession, code: str, name: str) -> DataFrame:
+def _python_frame(session: SparkSession, code: str, name: str) -> DataFrame:
     """Runs a model's function.
 
     Args:

@@ -219,7 +219,7 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
     return Lock(tables, allowed)
 
 
-def check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nodes) -> tuple[list[Regression], int]:
+def _check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nodes) -> tuple[list[Regression], int]:
     """Returns the conditions that read more than the lock allows, and tables that are gone; and how many were checked.
 
     Shares are compared, not counts: a condition may open one file more than locked, since small data has few files.
@@ -342,7 +342,7 @@ def lock_report(
         lock = read_lock(path)
         if tolerance is not None:
             lock = replace(lock, tolerance=_tolerance(tolerance))
-        found, checked = check_lock(session, lock, model, nodes)
+        found, checked = _check_lock(session, lock, model, nodes)
         return check_text(found, checked, as_json=as_json), not found
     lock = made_lock(session, model, nodes, target, tolerance)
     if not lock.tables:

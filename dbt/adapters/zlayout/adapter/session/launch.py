@@ -223,7 +223,7 @@ def require_free(folder: Path) -> None:
         with (folder / _DERBY_LOCK).open("r+b") as file:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
-        raise UnsupportedError(in_use_text(str(folder))) from error
+        raise UnsupportedError(_in_use_text(str(folder))) from error
     except OSError:
         return  # The database is new, or the file system has no locks. Derby will report any problem.
 
@@ -231,10 +231,10 @@ def require_free(folder: Path) -> None:
 def in_use_text_of(text: str) -> str | None:
     """Returns the message if Derby's error says that another process has the database open; otherwise None."""
     match = _TAKEN.search(text)
-    return None if match is None else in_use_text(match["folder"])
+    return None if match is None else _in_use_text(match["folder"])
 
 
-def in_use_text(folder: str) -> str:
+def _in_use_text(folder: str) -> str:
     """Returns the message for a database that another process has open."""
     return (
         f"the metastore {folder} is open in another process, such as a dbt run, and only one process at a time can open"

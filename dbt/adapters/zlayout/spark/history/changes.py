@@ -288,7 +288,7 @@ def _net(rows: DataFrame, types: Sequence[DataType], within: Sequence[str]) -> D
     names = [f"c{number}" for number in range(len(types))]
     keys, kept = [], []
     for name, kind in zip(names, types, strict=True):
-        plain = groups_by_value(kind)
+        plain = _groups_by_value(kind)
         keys.append(functions.col(name) if plain else comparable(functions.col(name), kind).alias(f"key_{name}"))
         if not plain:
             kept.append(functions.first(name).alias(name))
@@ -314,16 +314,16 @@ def _paired(net: DataFrame, keys: Sequence[str]) -> DataFrame:
     return counted.where(f"sign > 0 or not ({update})").withColumn(NET_CHANGE, change)
 
 
-def groups_by_value(kind: DataType) -> bool:
+def _groups_by_value(kind: DataType) -> bool:
     """Returns whether Spark can group values of a type, and treats only identical values as equal.
 
     Raises:
         UnsupportedError: The type has no form that could be grouped.
     """
     if isinstance(kind, ArrayType):
-        return groups_by_value(kind.elementType)
+        return _groups_by_value(kind.elementType)
     if isinstance(kind, StructType):
-        return all(groups_by_value(each.dataType) for each in kind.fields)
+        return all(_groups_by_value(each.dataType) for each in kind.fields)
     if isinstance(kind, MapType):
         return False
     if kind.typeName().startswith(_INCOMPARABLE):
@@ -340,7 +340,7 @@ def comparable(value: Column, kind: DataType) -> Column:
     Raises:
         UnsupportedError: The type has no such form.
     """
-    if groups_by_value(kind):
+    if _groups_by_value(kind):
         return value
     if isinstance(kind, MapType):
         entry = StructType().add("key", kind.keyType).add("value", kind.valueType)

@@ -238,7 +238,7 @@ def wanted_columns(layout: TableLayout) -> Wanted:
 def _lacking_files(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> list[DataFiles]:
     """Returns the files that lack something of columns, statistics of expressions, or something else of these."""
     of_columns = files_without(opened, wanted_columns(layout))
-    return [of_columns, files_unmeasured(spark, opened, layout), files_uncomputed(spark, opened, layout)]
+    return [of_columns, _files_unmeasured(spark, opened, layout), _files_uncomputed(spark, opened, layout)]
 
 
 def _among(files: DataFiles, others: Iterable[DataFiles]) -> DataFiles:
@@ -370,7 +370,7 @@ def lacks_expressions(spark: SparkSession, opened: TableSnapshot) -> bool:
     layout = TableLayout.of_version(opened.snapshot)
     if not layout.config.indexes.expressions:
         return False
-    return len(files_unmeasured(spark, opened, layout)) > 0 or len(files_uncomputed(spark, opened, layout)) > 0
+    return len(_files_unmeasured(spark, opened, layout)) > 0 or len(_files_uncomputed(spark, opened, layout)) > 0
 
 
 def _lacking(opened: TableSnapshot, wanted: Wanted) -> tuple[Flags, Flags]:
@@ -465,7 +465,7 @@ def _unknown(before: OptionalIndexes, unwanted: OptionalIndexes) -> list[str]:
     ]
 
 
-def files_unmeasured(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
+def _files_unmeasured(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
     """Returns the files without statistics of one of the expressions, as this session understands them."""
     files = _with_rows(opened.files)
     lacks = np.zeros(len(files), dtype=bool)
@@ -483,7 +483,7 @@ def _unmeasured(opened: TableSnapshot, files: DataFiles, path: ColumnPath) -> Fl
     return lacks
 
 
-def files_uncomputed(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
+def _files_uncomputed(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
     """Returns the files without a Bloom filter or entries of an expression, as this session understands them."""
     return _with_rows(files_without(opened, wanted_expressions(spark, layout)))
 
@@ -537,7 +537,7 @@ def _built(spark: SparkSession, opened: TableSnapshot) -> IndexBuilt:
     layout = TableLayout.of_version(opened.snapshot)
     wanted = wanted_columns(layout), wanted_expressions(spark, layout)
     of_columns, of_expressions = (opened.files.filter(pa.array(_lacking(opened, each)[0])) for each in wanted)
-    computable = _with_rows(of_expressions), files_unmeasured(spark, opened, layout)
+    computable = _with_rows(of_expressions), _files_unmeasured(spark, opened, layout)
     lacking = _among(opened.files, [of_columns, *computable])
     indexes = layout.config.indexes
     return IndexBuilt(

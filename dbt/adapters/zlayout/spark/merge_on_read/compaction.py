@@ -202,7 +202,7 @@ class Compaction:
         )
 
     def _eligible(self, opened: TableSnapshot) -> list[FileSlice]:
-        slices = slices_of(opened)
+        slices = _slices_of(opened)
         if self.where is None:
             return slices
         kept = set(files_that_may_match(self.spark, self.name, opened, self.where).to_pylist())
@@ -278,7 +278,7 @@ class Compaction:
         )
 
 
-def slices_of(opened: TableSnapshot) -> list[FileSlice]:
+def _slices_of(opened: TableSnapshot) -> list[FileSlice]:
     """Returns the newest slice of each file group with logs. The index knows how old the records of a log are."""
     statistics = opened.statistics.statistics(opened.files, [(INSTANT,)])
     return slices_with_logs(opened.snapshot.files, oldest_records(opened.files, statistics))
@@ -287,7 +287,7 @@ def slices_of(opened: TableSnapshot) -> list[FileSlice]:
 def _is_due(opened: TableSnapshot, table_type: TableTypeConfig, logs_before: str | None) -> bool:
     planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
     # Every delta commit asks this. Without a limit of age it reads no statistics.
-    slices = slices_with_logs(opened.snapshot.files) if logs_before is None else slices_of(opened)
+    slices = slices_with_logs(opened.snapshot.files) if logs_before is None else _slices_of(opened)
     return is_due([each for each in slices if each.group not in planned], table_type.compact_every, logs_before)
 
 
@@ -334,7 +334,7 @@ def pending_plans(opened: TableSnapshot) -> dict[str, list[str]]:
 
 def merging_information(opened: TableSnapshot) -> dict[str, Any]:
     """Returns figures about a merge-on-read table: its slices with log files, their size, and the pending plans."""
-    slices = slices_of(opened)
+    slices = _slices_of(opened)
     return {
         "unique_key": list(table_type_of(opened).unique_key),
         "slices_with_logs": len(slices),

@@ -54,7 +54,7 @@ _MOST_LOG_BYTES = 256 << 20
 _ROW, _RANK = "__zl_row", "__zl_rank"
 
 
-def tells_apart(keys: Sequence[str], data_json: str) -> bool:
+def _tells_apart(keys: Sequence[str], data_json: str) -> bool:
     """Returns whether Arrow and Spark agree on which record keys are equal.
 
     Args:
@@ -73,7 +73,7 @@ def tells_apart(keys: Sequence[str], data_json: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SliceMerge:
+class _SliceMerge:
     """Task spec: everything that a task needs to merge its slices.
 
     Attributes:
@@ -260,7 +260,7 @@ class SliceWriter:
     ) -> list[FileReport]:
         """Merges slices inside tasks, one slice at a time. Slices that need Spark get no file here."""
         layout, keys = self.layout, self.layout.config.table_type.unique_key
-        if not operations or needs_spark(layout) or not tells_apart(keys, layout.data_json):
+        if not operations or needs_spark(layout) or not _tells_apart(keys, layout.data_json):
             return []
         if model is None and layout.keys:
             return []
@@ -268,7 +268,7 @@ class SliceWriter:
         slices = sorted(operations, key=lambda each: -each.size_bytes)
         least = _TASKS_A_CORE * int(self.spark.sparkContext.defaultParallelism)
         tasks = min(len(slices), max(least, sum(each.size_bytes for each in slices) // _TASK_BYTES))
-        merge = SliceMerge(
+        merge = _SliceMerge(
             build=replace(
                 self._grouped(FileWriter(self.spark, self.subject, layout).build(opened.store, transaction)),
                 model=None if model is None else model.to_bytes(),

@@ -53,13 +53,13 @@ _INSTEAD = "set table_type to copy_on_write for it"
 DeltaPlan = Plan[Records]
 
 
-def rows_that_may_match(target: Target, source: Source) -> DataFrame:
+def _rows_that_may_match(target: Target, source: Source) -> DataFrame:
     """Returns the table's rows whose key may be among the source's, in the table's future columns."""
     files = source.may_match(target.rows())
     return cast_to(queried(files, record_view(target.opened).merged), target.layout.schema_json)
 
 
-def whole_rows(target: Target, frame: DataFrame) -> DataFrame:
+def _whole_rows(target: Target, frame: DataFrame) -> DataFrame:
     """Returns incoming rows with their nulls filled from the table, if the table takes partial rows.
 
     A row whose ordering value is below the table's fills the nulls of the table's row instead. It is left out if it
@@ -72,7 +72,7 @@ def whole_rows(target: Target, frame: DataFrame) -> DataFrame:
     if not table_type.keeps_old_values:
         return frame
     source = Source(with_latest_delete(frame, table_type), table_type.unique_key)
-    there = rows_that_may_match(target, source).withColumn(_THERE, functions.lit(True))
+    there = _rows_that_may_match(target, source).withColumn(_THERE, functions.lit(True))
     keys = [backquoted(key) for key in table_type.unique_key]
     same = reduce(lambda left, right: left & right, (functions.expr(f"r.{key} = t.{key}") for key in keys))
     joined = source.hinted.alias("r").join(there.alias("t"), same, "left")
@@ -98,7 +98,7 @@ def whole_rows(target: Target, frame: DataFrame) -> DataFrame:
 
 def upsert(target: Target, frame: DataFrame) -> Records:
     """Plans an upsert: an incoming row replaces the row of its key, or is inserted."""
-    return _tagger(target).upsert(whole_rows(target, frame))
+    return _tagger(target).upsert(_whole_rows(target, frame))
 
 
 def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
@@ -121,7 +121,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
             target.subject,
         )
     names = updated_columns(rules, columns, target.subject)
-    frame = whole_rows(target, frame)
+    frame = _whole_rows(target, frame)
     if names == columns and rules.unconditional:
         return tagger.upsert(frame)
     return tagger.upsert(_merged(target, precombined(frame, tagger.table_type), rules, names))
@@ -179,7 +179,7 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
     table_type = target.layout.config.table_type
     keys, ordering = table_type.unique_key, table_type.ordering
     source = Source(frame, keys)
-    there = rows_that_may_match(target, source).alias(rules.target_alias)
+    there = _rows_that_may_match(target, source).alias(rules.target_alias)
     rows = upserts_of(source.hinted)
     come = rows.alias(rules.source_alias)
     pairs = [f"{rules.target_alias}.{backquoted(key)} = {rules.source_alias}.{backquoted(key)}" for key in keys]

@@ -52,7 +52,7 @@ def table_of_files(name: TableName) -> TableName | None:
     return TableName(name.schema, name.identifier.removesuffix(_FILES))
 
 
-def read_optimized_name(name: TableName) -> TableName:
+def _read_optimized_name(name: TableName) -> TableName:
     """Returns the name of the read-optimized view, which reads base files only."""
     return TableName(name.schema, name.identifier + _READ_OPTIMIZED)
 
@@ -71,7 +71,7 @@ def check_names_are_free(catalog: Catalog, name: TableName, table_ids: Collectio
     Raises:
         ConfigError: A relation that does not belong to the table has one of the names.
     """
-    for each, key in ((files_name(name), TABLE_ID_PROPERTY), (read_optimized_name(name), BASE_ROWS_PROPERTY)):
+    for each, key in ((files_name(name), TABLE_ID_PROPERTY), (_read_optimized_name(name), BASE_ROWS_PROPERTY)):
         entry = catalog.find(each)
         if entry is not None and entry.properties.get(key) not in {*table_ids} - {None}:
             why = f"a merge_on_read table needs the name {each}, which another {entry.kind.lower()} relation has"
@@ -251,14 +251,14 @@ def put_views(
     with_id = {**properties, TABLE_ID_PROPERTY: opened.table_id}
     _put_view(catalog, name, opened, view.merged(files), comment, with_id)
     base_rows_of = {BASE_ROWS_PROPERTY: opened.table_id}
-    _put_view(catalog, read_optimized_name(name), opened, view.base_rows(files), comment, base_rows_of)
+    _put_view(catalog, _read_optimized_name(name), opened, view.base_rows(files), comment, base_rows_of)
 
 
 def remove_views(catalog: Catalog, name: TableName) -> None:
     """Removes both views from the catalog. Views that are not ours stay."""
     if is_merging_view(catalog.find(name)):
         catalog.remove(name)
-    base_rows = catalog.find(read_optimized_name(name))
+    base_rows = catalog.find(_read_optimized_name(name))
     if base_rows is not None and base_rows.kind == "VIEW" and BASE_ROWS_PROPERTY in base_rows.properties:
         catalog.remove(base_rows.name)
 

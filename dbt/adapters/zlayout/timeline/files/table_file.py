@@ -110,7 +110,7 @@ def put_name(store: Store, name: str) -> None:
         replace_table_file(store, replace(known, name=name))
 
 
-def nested_tables(stored: Sequence[StoredFile]) -> list[str]:
+def _nested_tables(stored: Sequence[StoredFile]) -> list[str]:
     """Returns the folders of other tables among all files of a table, relative to its own folder."""
     ending = f"/{TABLE_FILE}"
     return [file.path.removesuffix(ending) for file in stored if file.path.endswith(ending)]
@@ -118,7 +118,7 @@ def nested_tables(stored: Sequence[StoredFile]) -> list[str]:
 
 def without_nested_tables(stored: Sequence[StoredFile]) -> list[StoredFile]:
     """Returns the files that are not in the folder of another table."""
-    others = tuple(f"{folder}/" for folder in nested_tables(stored))
+    others = tuple(f"{folder}/" for folder in _nested_tables(stored))
     return [file for file in stored if not file.path.startswith(others)] if others else list(stored)
 
 
@@ -160,7 +160,7 @@ def check_removable(location: str) -> None:
             f"{location} is a link to {local.resolve()}, which may hold other files; replace the link with the folder "
             "itself, or run DROP TABLE in Spark, which keeps the files, and then delete the files"
         )
-    nested = nested_tables(store.list("", recursive=True))
+    nested = _nested_tables(store.list("", recursive=True))
     if nested:
         raise UnsupportedError(
             f"{location} contains another table in the folder {nested[0]}; drop that table first, or move it"
