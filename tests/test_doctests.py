@@ -22,4 +22,4 @@ def test_the_examples_of_a_module_give_what_they_show(name):
 
 
 def test_examples_are_found():
-    assert "dbt.adapters.zlayout.pruning.prune" in MODULES_WITH_EXAMPLES
+    assert "dbt.adapters.zlayout.pruning.reasons" in MODULES_WITH_EXAMPLES

@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.index.lookup.lookup_slices import LOOKUPS
 from dbt.adapters.zlayout.spark.index import optional_indexes
 from dbt.adapters.zlayout.spark.jobs.jobs import frame_of_rows
-from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
+from dbt.adapters.zlayout.spark.read.values_condition import values_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.table.ztable import ZTable
 

@@ -7,7 +7,7 @@ from comparing import same_rows
 from scanned import Calls, Scans
 
 from dbt.adapters.zlayout.config.table_type import TableTypeConfig
-from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
+from dbt.adapters.zlayout.spark.read.values_condition import values_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions
 from scanned import Scans
 
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
+from dbt.adapters.zlayout.spark.read.values_condition import values_predicate
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 pytestmark = [

@@ -30,7 +30,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dbt" / "adapters" / "zlayout"
 # Texts for people are not what is tested here.
-WITHOUT = {"__init__", "literals", "scan", "prune"}
+WITHOUT = {"__init__", "literals", "scan", "reasons"}
 QUICK = ["tests/unit/predicate", "tests/unit/pruning"]
 # A mutant may take so many times as long as the tests take without one.
 LIMIT = 5

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, Expr, Op
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.pruning.evaluation import verdicts_of_normal
-from dbt.adapters.zlayout.pruning.prune import prune
+from dbt.adapters.zlayout.pruning.reasons import explained_verdicts
 from dbt.adapters.zlayout.spark.commit import optional_slices
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewLookups, lookups_after
 from dbt.adapters.zlayout.store.local import LocalStore
@@ -102,7 +102,7 @@ def test_no_file_with_a_matching_row_is_skipped_by_its_entries(data: st.DataObje
             normal = normal_form(expr)
             verdicts = verdicts_of_normal(normal, statistics, [found])
             laws.assert_sound(verdicts.tolist(), files, expr)
-            explained = prune(expr, statistics, reasons=True, memberships=[found.anew()])
+            explained = explained_verdicts(expr, statistics, reasons=True, memberships=[found.anew()])
             assert explained.verdict.tolist() == verdicts.tolist()
             without = verdicts_of_normal(normal, statistics)
             # Entries only add proofs.

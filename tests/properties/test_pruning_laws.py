@@ -45,7 +45,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 from dbt.adapters.zlayout.predicate.normal_form import normal_form, push_not, simplify
 from dbt.adapters.zlayout.pruning.cost_limits import Limits, cost_of, limited
 from dbt.adapters.zlayout.pruning.evaluation import verdicts
-from dbt.adapters.zlayout.pruning.prune import prune
+from dbt.adapters.zlayout.pruning.reasons import explained_verdicts
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
@@ -400,7 +400,7 @@ def test_normal_forms_keep_the_truth_of_every_row(data: st.DataObject) -> None:
 def test_prune_agrees_with_verdicts_and_each_conjunct_with_itself_alone(data: st.DataObject) -> None:
     types, files, expr = data.draw(cases())
     statistics = data.draw(with_losses(complete(types, files)))
-    pruned = prune(expr, statistics, reasons=True)
+    pruned = explained_verdicts(expr, statistics, reasons=True)
     assert pruned.verdict.tolist() == verdicts(expr, statistics).tolist()
     assert pruned.reason.null_count == 0
     assert all(text for text in pruned.reason.to_pylist())

@@ -61,8 +61,8 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
-from dbt.adapters.zlayout.spark.read.prune_by import values_predicate
 from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, start_for_session
+from dbt.adapters.zlayout.spark.read.values_condition import values_predicate
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.store import check_place
 from dbt.adapters.zlayout.table.ztable import explain_query

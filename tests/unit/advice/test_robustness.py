@@ -7,8 +7,8 @@ import pyarrow as pa
 from made_up_rows import PATHS, ROWS, SAMPLE, TABLE, advised, between, equal, opened_share, query
 
 from dbt.adapters.zlayout.advice.advice import Present, TableSize, advise
-from dbt.adapters.zlayout.advice.asking import Asking
-from dbt.adapters.zlayout.advice.redrawn import ranges_of, redrawn
+from dbt.adapters.zlayout.advice.asked_boxes import Asking
+from dbt.adapters.zlayout.advice.other_queries import ranges_of, redrawn
 from dbt.adapters.zlayout.advice.sample import Layout, Sample, Weighted
 from dbt.adapters.zlayout.predicate.expr import And, Column, Compare, In, Op, Or, StartsWith, leaves
 

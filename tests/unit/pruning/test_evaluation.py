@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 )
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
 from dbt.adapters.zlayout.pruning.evaluation import verdicts
-from dbt.adapters.zlayout.pruning.prune import prune
+from dbt.adapters.zlayout.pruning.reasons import explained_verdicts
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
@@ -243,7 +243,7 @@ def test_delta_6755_a_missing_statistic_spoils_its_own_conjunct_only() -> None:
     assert verdict(Or((missing, known)), x=here) is READ
     assert verdict(And((compare(YEAR, Op.EQ, 2020), missing)), x=bounds(DATE, 18_700, 18_800)) is SKIP
     assert verdict(And((known, missing)), x=here, y=bounds(INT, None, None, nulls=None)) is SKIP
-    report = prune(And((missing, known)), OneFile({("x",): here})).conjuncts
+    report = explained_verdicts(And((missing, known)), OneFile({("x",): here})).conjuncts
     assert [(each.usable, each.skips) for each in report] == [(False, 0), (True, 1)]
 
 
@@ -286,20 +286,20 @@ def test_a_time_of_seconds_is_known_until_it_overflows() -> None:
 def test_a_report_tells_a_function_without_a_rule_from_a_column_without_statistics() -> None:
     divided = compare(of(pa.decimal128(10, 2), f.Over(pa.decimal128(16, 6), 2)), Op.GT, 1)
     here = bounds(pa.decimal128(10, 2), 1, 5)
-    (known,) = prune(divided, OneFile({("x",): here})).conjuncts
+    (known,) = explained_verdicts(divided, OneFile({("x",): here})).conjuncts
     assert known.why_not == "no rule derives bounds of (x / 2) from those of its argument"
-    (other,) = prune(divided, OneFile({("x",): bounds(INT, 1, 5)})).conjuncts
+    (other,) = explained_verdicts(divided, OneFile({("x",): bounds(INT, 1, 5)})).conjuncts
     assert other.why_not == "statistics of column `x` are of type int32, the column of decimal128(10, 2)"
 
 
 def test_a_report_says_why_a_function_is_of_no_use() -> None:
     overflowing = compare(of(INT, f.Plus(INT, 1)), Op.EQ, 5)
-    report = prune(overflowing, OneFile({("x",): bounds(INT, 1, 2**31 - 1)})).conjuncts[0]
+    report = explained_verdicts(overflowing, OneFile({("x",): bounds(INT, 1, 2**31 - 1)})).conjuncts[0]
     assert not report.usable
     assert report.why_not is not None
     assert "(x + 1) may overflow" in report.why_not
     assert report.sql == "(x + 1) = 5"
-    missing = prune(overflowing, OneFile()).conjuncts[0]
+    missing = explained_verdicts(overflowing, OneFile()).conjuncts[0]
     assert missing.why_not == "no statistics for column `x`"
 
 

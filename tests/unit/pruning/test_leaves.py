@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Unknown,
 )
 from dbt.adapters.zlayout.pruning.evaluation import verdicts
-from dbt.adapters.zlayout.pruning.prune import prune
+from dbt.adapters.zlayout.pruning.reasons import explained_verdicts
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
@@ -522,7 +522,7 @@ def test_a_column_of_a_type_without_order_still_has_its_null_count() -> None:
 def test_a_constant_of_another_type_than_the_column_keeps_the_file() -> None:
     expr = Compare(Op.EQ, Column(("x",), INT), pa.scalar("9"))
     assert verdict(expr, bounds(INT, 1, 2)) is READ
-    assert prune(expr, OneFile(1, {("x",): bounds(INT, 1, 2)})).conjuncts[0].usable is False
+    assert explained_verdicts(expr, OneFile(1, {("x",): bounds(INT, 1, 2)})).conjuncts[0].usable is False
 
 
 def test_or_skips_only_where_every_side_does_and_and_where_any_side_does() -> None:

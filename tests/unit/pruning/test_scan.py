@@ -33,7 +33,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     columns_of,
 )
 from dbt.adapters.zlayout.predicate.functions import Negate
-from dbt.adapters.zlayout.pruning.prune import advice_for
+from dbt.adapters.zlayout.pruning.reasons import advice_for
 from dbt.adapters.zlayout.pruning.scan import STAGES, PartitionCondition, Preselection, plan_scan, report_scan
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Together
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict

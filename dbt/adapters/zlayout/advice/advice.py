@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dbt.adapters.zlayout.advice.asking import Asking
-from dbt.adapters.zlayout.advice.redrawn import ranges_of, redrawn
+from dbt.adapters.zlayout.advice.asked_boxes import Asking
+from dbt.adapters.zlayout.advice.other_queries import ranges_of, redrawn
 from dbt.adapters.zlayout.advice.sample import (
     FALSE_POSITIVES,
     FilesOfSample,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.advice.asking import Asking
+from dbt.adapters.zlayout.advice.asked_boxes import Asking
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample, Weighted, shares_read
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, columns_of
 

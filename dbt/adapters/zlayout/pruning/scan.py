@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath, Expr, columns_of, leaves
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
 from dbt.adapters.zlayout.pruning.evaluation import values_of, verdicts_of_normal
-from dbt.adapters.zlayout.pruning.prune import ConjunctReport, prune
+from dbt.adapters.zlayout.pruning.reasons import ConjunctReport, explained_verdicts
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import (
     ColumnBounds,
     Membership,
@@ -271,12 +271,12 @@ def report_scan(
     columns = columns_of(expr)
     # Prunes all files and not only those left by each stage: a report counts what its conjunct skips by itself.
     memberships = [each for each in (index.lookups(files), index.membership(files)) if each is not None]
-    pruned = prune(expr, index.statistics(files, columns), reasons=True, memberships=memberships)
+    pruned = explained_verdicts(expr, index.statistics(files, columns), reasons=True, memberships=memberships)
     reason = pruned.reason
     by_partition = (plan.stage_of_file == 0) & (pruned.verdict != Verdict.SKIP)
     if by_partition.any():
         partitions = index.partition_statistics(files, columns)
-        merged = prune(expr, partitions.statistics, reasons=True)
+        merged = explained_verdicts(expr, partitions.statistics, reasons=True)
         of_file = pa.array(partitions.partition_of_file)
         skipped = pa.array((merged.verdict == Verdict.SKIP)[partitions.partition_of_file] & by_partition)
         text = pc.binary_join_element_wise("its partition: ", merged.reason.take(of_file), "")

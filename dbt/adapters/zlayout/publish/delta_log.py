@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.publish.publication import (
     LOG_RECORDS,
     TABLE_ID,
     VERSION,
-    changes_rows,
+    changes_base_rows,
     check_written_by,
     mark,
     oldest_seen,
@@ -290,7 +290,7 @@ def _commit(
         data_change: Whether rows have changed since the Delta commit before; None asks the version.
     """
     hidden = 0 if snapshot is None else log_files(snapshot.files).total_rows
-    data_change = changes_rows(state) if data_change is None else data_change
+    data_change = changes_base_rows(state) if data_change is None else data_change
     adds = _adds(store, state, base_files(added), data_change)
     again = {each["path"] for each in adds}
     lines: list[Mapping[str, Any]] = [

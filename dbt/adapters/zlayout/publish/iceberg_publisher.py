@@ -67,7 +67,7 @@ from dbt.adapters.zlayout.publish.publication import (
     LOG_RECORDS,
     TABLE_ID,
     VERSION,
-    changes_rows,
+    changes_base_rows,
     stored_statistics,
 )
 from dbt.adapters.zlayout.store import Store, StoredFile
@@ -264,7 +264,7 @@ class Publisher:
         sized = _sized(added)
         of_added = sized.append_column("manifest", pa.array(manifests.of_added, pa.string()))
         table = pa.concat_tables([_with_new_manifests(kept, manifests.moved), of_added])
-        operation = _operation(len(added), removed.num_rows) if changes_rows(commit) else "replace"
+        operation = _operation(len(added), removed.num_rows) if changes_base_rows(commit) else "replace"
         changes = {**_counts("added", sized), **_counts("deleted", removed)}
         replaced = (*manifests.moved, path, _files_path(current_snapshot(seen.metadata)))
         names = self._names_in(commit, schema, added, first=False)

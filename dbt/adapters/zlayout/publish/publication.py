@@ -62,7 +62,7 @@ def read_if_there(store: Store, path: str) -> bytes:
         return b""
 
 
-def changes_rows(state: TableState) -> bool:
+def changes_base_rows(state: TableState) -> bool:
     """Returns whether readers see other rows than before. They do not see logs, so a compaction shows them new rows."""
     return state.operation not in MOVES_ROWS or bool(state.layout.get("table_type"))
 

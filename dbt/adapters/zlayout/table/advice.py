@@ -182,7 +182,7 @@ def with_chosen_keys(
 
 
 @dataclass(frozen=True)
-class _Asking:
+class _WorkloadChoice:
     """A workload that is to choose for a table.
 
     Attributes:
@@ -209,7 +209,7 @@ class _Asking:
 
 def _asking(
     spark: SparkSession, name: TableName, frame: DataFrame, config: TableConfig, progress: Progress | None
-) -> _Asking | None:
+) -> _WorkloadChoice | None:
     """Returns the workload that is to choose; None if there is nothing to choose, or nothing to choose by."""
     auto, workload = config.auto_keys.wanted, config.auto_keys.workload
     if auto and (log := active_log()) is not None:
@@ -227,10 +227,10 @@ def _asking(
         if auto and any(each.source == GIVEN for each in workload):
             raise ConfigError([_NOTHING_COMPARED], str(name))
         return None
-    return _Asking(spark, name, layout, workload, queries, paths, progress)
+    return _WorkloadChoice(spark, name, layout, workload, queries, paths, progress)
 
 
-def _chosen_by_files(asking: _Asking, opened: TableSnapshot) -> TableConfig:
+def _chosen_by_files(asking: _WorkloadChoice, opened: TableSnapshot) -> TableConfig:
     """Returns the settings with what the present files say is better."""
     found = advice_for_table(
         asking.spark,
@@ -272,7 +272,7 @@ def _tell(progress: Progress | None, line: str) -> None:
         progress(line)
 
 
-def _present_version(asking: _Asking) -> TableSnapshot | None:
+def _present_version(asking: _WorkloadChoice) -> TableSnapshot | None:
     """Returns the newest version of a table if its files say how the workload reads it."""
     try:
         opened = open_managed(asking.spark, asking.name)[1]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.predicate.expr import Expr, columns_of
-from dbt.adapters.zlayout.pruning.prune import ConjunctReport, prune, without_condition
+from dbt.adapters.zlayout.pruning.reasons import ConjunctReport, explained_verdicts, without_condition
 from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.quantities import counted, ruled_lines, size_text
@@ -342,7 +342,7 @@ def reads_of(opened: TableSnapshot, predicate: Expr, condition: str) -> Conditio
     kept = opened.scan(predicate).candidates
     rows, sizes = (np.asarray(opened.files.column(name).to_numpy()) for name in ("row_count", "size_bytes"))
     statistics = opened.statistics.statistics(opened.files, columns_of(predicate))
-    parts = prune(predicate, statistics).conjuncts
+    parts = explained_verdicts(predicate, statistics).conjuncts
     return ConditionReads(
         condition,
         int(kept.sum()),

@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite
 from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
-from dbt.adapters.zlayout.spark.write.modify import Modification, Plan, RowRewrite
+from dbt.adapters.zlayout.spark.write.modify import ChangePlanner, Modification, RowRewrite
 from dbt.adapters.zlayout.timeline.files.action import Operation
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def modification(
 
 
 def change_rows(
-    spark: SparkSession, wanted: Modification, plan: Plan[Rewrite] | None, delta: DeltaPlan | None
+    spark: SparkSession, wanted: Modification, plan: ChangePlanner[Rewrite] | None, delta: DeltaPlan | None
 ) -> tuple[TableSnapshot, CommitSummary]:
     """Changes rows by the plan for the table's type. Converts the table first if ``wanted`` asks for the other type.
 

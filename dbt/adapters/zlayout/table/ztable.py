@@ -45,7 +45,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write import strategies
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, Target
-from dbt.adapters.zlayout.spark.write.modify import Plan
+from dbt.adapters.zlayout.spark.write.modify import ChangePlanner
 from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
 from dbt.adapters.zlayout.table.advice import advice_for_table, names_of, with_chosen_keys
 from dbt.adapters.zlayout.table.explanation import (
@@ -1176,7 +1176,7 @@ class ZTable:
         self,
         operation: Operation,
         df: DataFrame | None,
-        plan: Plan[Rewrite] | None,
+        plan: ChangePlanner[Rewrite] | None,
         *,
         delta: DeltaPlan | None = None,
         takes_deletes: bool = False,

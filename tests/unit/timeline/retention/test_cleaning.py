@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files, orphans, spark_has_written
 from dbt.adapters.zlayout.timeline.retention.past import last_clean
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.pending import Pending, Plan
+from dbt.adapters.zlayout.timeline.transactions.pending import Pending, StateContent
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 HOUR_MS = 3_600_000
@@ -181,7 +181,7 @@ def test_files_that_a_rollback_takes_in_while_a_clean_looks_at_it_stay(table, mo
             begun.append(Transaction.begin(table.timeline(), Action.ROLLBACK, Operation.ROLLBACK, reads_version=0))
         create(path, data)
 
-    def commit_first(pending: Pending, store: Store) -> Plan | None:
+    def commit_first(pending: Pending, store: Store) -> StateContent | None:
         if begun and begun[0].committed is None:
             begun[0].commit(Change(table.timeline().snapshot(0).files, schema_json="{}"))
         return plan(pending, store)

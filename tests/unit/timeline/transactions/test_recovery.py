@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer, process_start
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.pending import Pending, Plan, list_pending, state_path
+from dbt.adapters.zlayout.timeline.transactions.pending import Pending, StateContent, list_pending, state_path
 from dbt.adapters.zlayout.timeline.transactions.recovery import Recovered, delete_written, recover
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
@@ -217,7 +217,7 @@ def test_a_thread_that_looks_at_a_transaction_of_another_while_it_ends_leaves_it
     table.write(ending)
     plan = Pending.plan
 
-    def ends_after(pending: Pending, store: Store) -> Plan | None:
+    def ends_after(pending: Pending, store: Store) -> StateContent | None:
         found = plan(pending, store)
         ending.rollback()
         return found
@@ -232,7 +232,7 @@ def test_a_dead_rival_for_an_instant_does_not_take_its_holder_along(table, dead_
     table.overwrite()
     holder = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     files = table.write(holder)
-    plan = Plan("overwrite", 0, dead_writer, table.now_ms)
+    plan = StateContent("overwrite", 0, dead_writer, table.now_ms)
     table.store.create(state_path(holder.instant, Action.REPLACECOMMIT, State.REQUESTED), plan.to_json())
     assert recover(table.timeline()) == Recovered()
     holder.commit(Change(files))

@@ -8,7 +8,7 @@ import pytest
 
 from dbt.adapters.zlayout.timeline.files.action import Action, State
 from dbt.adapters.zlayout.timeline.log.runtime import Writer
-from dbt.adapters.zlayout.timeline.transactions.pending import Plan, list_state_files, state_path
+from dbt.adapters.zlayout.timeline.transactions.pending import StateContent, list_state_files, state_path
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import wait_for_maintenance, wait_for_writers
 
 LIVE = Writer("other", "another machine", 1, "now")
@@ -21,7 +21,7 @@ DEAD = replace(Writer.current(), started="before the last boot")
 def test_a_user_write_waits_while_a_live_maintenance_is_about_to_commit(table, writers, waits) -> None:
     for number, writer in enumerate(writers):
         path = state_path(f"2024010100000000{number}", Action.REPLACECOMMIT, State.INFLIGHT)
-        table.store.create(path, Plan("clustering", 0, writer, 0, committing=True).to_json())
+        table.store.create(path, StateContent("clustering", 0, writer, 0, committing=True).to_json())
     pauses: list[float] = []
     timeline = table.timeline(sleep=pauses.append)
     wait_for_maintenance(timeline, "20240101000000009", list_state_files(table.store))
@@ -42,7 +42,7 @@ def test_a_user_write_waits_while_a_live_maintenance_is_about_to_commit(table, w
 )
 def test_a_write_waits_for_live_writes_that_it_would_conflict_with(table, mine, theirs, writer, waits) -> None:
     path = state_path("20240101000000000", Action.COMMIT, State.INFLIGHT)
-    table.store.create(path, Plan(theirs, 0, writer, 0).to_json())
+    table.store.create(path, StateContent(theirs, 0, writer, 0).to_json())
     told: list[str] = []
     pauses: list[float] = []
 

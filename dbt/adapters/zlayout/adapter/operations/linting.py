@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQue
 from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import folded_name
-from dbt.adapters.zlayout.pruning.prune import ConjunctReport, without_condition
+from dbt.adapters.zlayout.pruning.reasons import ConjunctReport, without_condition
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
 from dbt.adapters.zlayout.spark.schema.types import columns_of

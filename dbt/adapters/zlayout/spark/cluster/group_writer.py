@@ -24,9 +24,9 @@ from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.read.record_tables import joined_by_file
 from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file_and_row
+from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, needs_spark
 from dbt.adapters.zlayout.spark.rewrite.route import slot_keys
-from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import PLACE
 from dbt.adapters.zlayout.spark.schema.types import arrow_schema, raw_fields, schema_json_of
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles

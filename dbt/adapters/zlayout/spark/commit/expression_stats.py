@@ -31,7 +31,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, in_halves,
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.jvm.session_settings import session_beside
-from dbt.adapters.zlayout.spark.read.frame_statistics import lacking_by_file, pieces_by_file, statistics_by_file
+from dbt.adapters.zlayout.spark.read.values_by_file import lacking_by_file, pieces_by_file, statistics_by_file
 from dbt.adapters.zlayout.spark.schema.types import with_plain_texts
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store

@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
 from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, in_halves
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
-from dbt.adapters.zlayout.spark.read.frame_statistics import statistics_by_file
+from dbt.adapters.zlayout.spark.read.values_by_file import statistics_by_file
 from dbt.adapters.zlayout.spark.schema.types import split_partition_columns, with_plain_texts
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles

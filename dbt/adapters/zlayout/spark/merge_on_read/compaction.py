@@ -49,7 +49,7 @@ from dbt.adapters.zlayout.timeline.log.file_slices import (
 )
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import (
-    Scheduled,
+    PendingPlan,
     list_scheduled,
     plans_to_execute,
     schedule,
@@ -176,7 +176,7 @@ class Compaction:
             )
         return opened
 
-    def _scheduled(self, opened: TableSnapshot) -> Scheduled | None:
+    def _scheduled(self, opened: TableSnapshot) -> PendingPlan | None:
         timeline, table_type = opened.timeline, table_type_of(opened)
         pending = list_scheduled(opened.store, Action.COMPACTION)
         slices = self._eligible(opened)
@@ -208,7 +208,7 @@ class Compaction:
         kept = set(files_that_may_match(self.spark, self.name, opened, self.where).to_pylist())
         return [each for each in slices if not kept.isdisjoint(each.paths)]
 
-    def _executed(self, plan: Scheduled, done: CompactionSummary) -> CompactionSummary:
+    def _executed(self, plan: PendingPlan, done: CompactionSummary) -> CompactionSummary:
         opened, planned = self._opened(), operations_of(plan.content)
         if not planned:
             after = AfterCommit(done.version, self.progress)

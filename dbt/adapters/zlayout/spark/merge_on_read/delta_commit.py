@@ -22,10 +22,10 @@ from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.merge_on_read.tagging import Records, Tagger
 from dbt.adapters.zlayout.spark.read.conditions import filtered
 from dbt.adapters.zlayout.spark.read.record_tables import queried, record_view, rows_of
+from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
 from dbt.adapters.zlayout.spark.rewrite.build import written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, check_not_null, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
-from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, GROUP
 from dbt.adapters.zlayout.spark.write.change_plan import Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
@@ -38,7 +38,7 @@ from dbt.adapters.zlayout.spark.write.incoming_rows import (
     upserts_of,
     with_latest_delete,
 )
-from dbt.adapters.zlayout.spark.write.modify import Outcome, Plan, RowChange
+from dbt.adapters.zlayout.spark.write.modify import ChangePlanner, Outcome, RowChange
 from dbt.adapters.zlayout.spark.write.strategies import updated_columns
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -50,7 +50,7 @@ _ROWS_OF_ONE_TASK = 200_000
 _THERE = "__zl_there"
 _INSTEAD = "set table_type to copy_on_write for it"
 
-DeltaPlan = Plan[Records]
+DeltaPlan = ChangePlanner[Records]
 
 
 def _rows_that_may_match(target: Target, source: Source) -> DataFrame:

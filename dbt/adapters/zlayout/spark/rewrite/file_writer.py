@@ -28,8 +28,8 @@ from dbt.adapters.zlayout.spark.jobs.jobs import (
     writing_session,
 )
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
+from dbt.adapters.zlayout.spark.rewrite.arrow_rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
-from dbt.adapters.zlayout.spark.rewrite.rows import RowWriter, Written
 from dbt.adapters.zlayout.spark.rewrite.spark_rows import SparkRowWriter
 from dbt.adapters.zlayout.spark.schema.arrow_columns import typed
 from dbt.adapters.zlayout.spark.schema.table_schema import type_at

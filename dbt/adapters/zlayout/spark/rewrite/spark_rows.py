@@ -27,9 +27,9 @@ from dbt.adapters.zlayout.predicate.literals import backquoted, day_time_literal
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB, read_footers
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, in_session, run, timed, writing_session
+from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask
 from dbt.adapters.zlayout.spark.rewrite.key_sample import key_sample
-from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.rewrite.stage import model_of
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.store import Store, open_store, qualified

@@ -32,8 +32,14 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import DECLARED_TYPE
 from dbt.adapters.zlayout.spark.history.changes import NET_CHANGE
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
 from dbt.adapters.zlayout.spark.jvm.scala import active_session, members
-from dbt.adapters.zlayout.spark.read.prune_by import EVERY_ROW, Spelling, is_exact, spelling_of, values_condition
 from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
+from dbt.adapters.zlayout.spark.read.values_condition import (
+    EVERY_ROW,
+    Spelling,
+    is_exact,
+    spelling_of,
+    values_condition,
+)
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED
 from dbt.adapters.zlayout.spark.schema.types import fields_of, raw_fields, schema_json_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout

@@ -25,8 +25,8 @@ from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.file_report import UNKNOWN_DRIFT
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, timed
 from dbt.adapters.zlayout.spark.read.session import open_managed
+from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
-from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import check_names_differ, described
 from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns, tell_of_dropped
@@ -107,7 +107,7 @@ Planned = TypeVar("Planned")
 
 
 # Plans a change from the table and the incoming rows, which are in the table's future columns.
-Plan = Callable[[Target, Any], Planned]
+ChangePlanner = Callable[[Target, Any], Planned]
 
 
 class RowChange(ABC, Generic[Planned]):
@@ -120,7 +120,7 @@ class RowChange(ABC, Generic[Planned]):
 
     merges_on_read = False
 
-    def __init__(self, spark: SparkSession, wanted: Modification, plan: Plan[Planned]) -> None:
+    def __init__(self, spark: SparkSession, wanted: Modification, plan: ChangePlanner[Planned]) -> None:
         self.spark = spark
         self.wanted = wanted
         self.plan = plan

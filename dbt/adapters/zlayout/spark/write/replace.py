@@ -40,10 +40,10 @@ from dbt.adapters.zlayout.spark.read.record_tables import (
     table_entry,
 )
 from dbt.adapters.zlayout.spark.read.relations import frame_of
+from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
 from dbt.adapters.zlayout.spark.rewrite.build import written_files
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
-from dbt.adapters.zlayout.spark.rewrite.rows import Written
 from dbt.adapters.zlayout.spark.schema.table_schema import (
     DELETED,
     GROUP,

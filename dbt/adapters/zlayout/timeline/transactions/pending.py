@@ -40,7 +40,7 @@ class Liveness(Enum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class StateContent:
     """The content of a requested or inflight file.
 
     Attributes:
@@ -63,7 +63,7 @@ class Plan:
         return to_json_bytes(asdict(self))
 
     @classmethod
-    def from_json(cls, data: bytes, path: str) -> Plan:
+    def from_json(cls, data: bytes, path: str) -> StateContent:
         """Parses the bytes of a state file.
 
         Raises:
@@ -93,10 +93,10 @@ class Pending:
     paths: tuple[str, ...]
     modified_ms: int
 
-    def plan(self, store: Store) -> Plan | None:
+    def plan(self, store: Store) -> StateContent | None:
         """Reads the plan; None if the transaction has just ended or its file is damaged."""
         try:
-            return Plan.from_json(store.read(self.paths[-1]), self.paths[-1])
+            return StateContent.from_json(store.read(self.paths[-1]), self.paths[-1])
         except (FileMissingError, CorruptError):
             return None
 
@@ -225,7 +225,7 @@ class Heartbeat:
         every_seconds: The pause between two beats.
     """
 
-    def __init__(self, timeline: Timeline, path: str, plan: Plan, every_seconds: float) -> None:
+    def __init__(self, timeline: Timeline, path: str, plan: StateContent, every_seconds: float) -> None:
         self._timeline = timeline
         self._path = path
         self._plan = plan
@@ -250,7 +250,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True)
-class Scheduled:
+class PendingPlan:
     """A pending plan.
 
     Attributes:
@@ -264,8 +264,8 @@ class Scheduled:
 
 
 def schedule(
-    timeline: Timeline, action: Action, content: Mapping[str, Any], *, replaces: Sequence[Scheduled] = ()
-) -> Scheduled:
+    timeline: Timeline, action: Action, content: Mapping[str, Any], *, replaces: Sequence[PendingPlan] = ()
+) -> PendingPlan:
     """Writes a pending plan.
 
     Args:
@@ -285,10 +285,10 @@ def schedule(
         except AlreadyExistsError:
             continue
     withdraw_scheduled(store, replaces)
-    return Scheduled(instant, path, content)
+    return PendingPlan(instant, path, content)
 
 
-def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
+def list_scheduled(store: Store, action: Action) -> list[PendingPlan]:
     """Returns all pending plans of an action, oldest first. A damaged plan has no content."""
     found = []
     for file in list_state_files(store):
@@ -299,11 +299,11 @@ def list_scheduled(store: Store, action: Action) -> list[Scheduled]:
                 continue  # another session has just executed it
             except CorruptError:
                 content = {}
-            found.append(Scheduled(file.instant, file.path, content))
+            found.append(PendingPlan(file.instant, file.path, content))
     return sorted(found, key=lambda plan: plan.path)
 
 
-def plans_to_execute(store: Store, action: Action, instant: str | None, table: str) -> list[Scheduled]:
+def plans_to_execute(store: Store, action: Action, instant: str | None, table: str) -> list[PendingPlan]:
     """Returns the pending plans of an action, or only the one of an instant.
 
     Raises:
@@ -319,11 +319,11 @@ def plans_to_execute(store: Store, action: Action, instant: str | None, table: s
     return chosen
 
 
-def unreadable_text(plan: Scheduled) -> str:
+def unreadable_text(plan: PendingPlan) -> str:
     """Says what became of a plan in which nothing can be read."""
     return f"plan {plan.instant} was deleted without being executed, because its file cannot be read; make a new plan"
 
 
-def withdraw_scheduled(store: Store, plans: Iterable[Scheduled]) -> None:
+def withdraw_scheduled(store: Store, plans: Iterable[PendingPlan]) -> None:
     """Deletes plans that were executed or cannot be."""
     store.delete(each.path for each in plans)

@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.timeline.transactions.conflicts import (
 )
 from dbt.adapters.zlayout.timeline.transactions.pending import (
     Heartbeat,
-    Plan,
+    StateContent,
     StateFile,
     list_pending,
     list_state_files,
@@ -72,7 +72,7 @@ class Transaction:
         self._timeline = timeline
         self._store = timeline.store
         self._fate_unknown = False
-        self._plan: Plan | None = None
+        self._plan: StateContent | None = None
         self._abandoned: list[str] = []
         self._heartbeat: Heartbeat | None = None
 
@@ -205,7 +205,7 @@ class Transaction:
     def _start(self, seen_version: int | None, reads_version: int | None) -> bool:
         store, runtime = self._store, self._timeline.runtime
         # The base is not older than the version seen before, so cleans know from the first file on what must be kept.
-        plan = Plan(self.operation, _older(seen_version, reads_version), runtime.writer, runtime.now_ms())
+        plan = StateContent(self.operation, _older(seen_version, reads_version), runtime.writer, runtime.now_ms())
         requested = state_path(self.instant, self.action, State.REQUESTED)
         try:
             store.create(requested, plan.to_json())
@@ -275,7 +275,7 @@ class Transaction:
         self._fate_unknown = landed is None
         return landed
 
-    def _write_plan(self, plan: Plan) -> None:
+    def _write_plan(self, plan: StateContent) -> None:
         # The heartbeat writes the same file, so it is stopped first.
         self._stop_heartbeat()
         self._plan = plan

@@ -1,4 +1,4 @@
-"""What `prune` tells about conjuncts and files."""
+"""What `explained_verdicts` tells about conjuncts and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Unknown,
 )
 from dbt.adapters.zlayout.pruning.evaluation import verdicts
-from dbt.adapters.zlayout.pruning.prune import prune
+from dbt.adapters.zlayout.pruning.reasons import explained_verdicts
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 
@@ -74,7 +74,7 @@ CALL = Unknown("upper(city)", "`Upper` has no rule")
 
 
 def test_each_conjunct_reports_what_it_skips_alone() -> None:
-    pruned = prune(And((FROM_1996, SMALL, CALL)), FILES)
+    pruned = explained_verdicts(And((FROM_1996, SMALL, CALL)), FILES)
     assert pruned.verdict.tolist() == [Verdict.SKIP, Verdict.SKIP, Verdict.SKIP, Verdict.READ, Verdict.SKIP]
     first, second, third = pruned.conjuncts
     assert (first.sql, first.usable, first.skips) == ("l_shipdate >= DATE '1996-01-01'", True, 3)
@@ -84,7 +84,7 @@ def test_each_conjunct_reports_what_it_skips_alone() -> None:
 
 
 def test_delta_6755_a_missing_statistic_spoils_only_its_own_conjunct() -> None:
-    pruned = prune(And((IsNotNull(CITY), FROM_1996, Compare(Op.EQ, CITY, pa.scalar("Rome")))), FILES)
+    pruned = explained_verdicts(And((IsNotNull(CITY), FROM_1996, Compare(Op.EQ, CITY, pa.scalar("Rome")))), FILES)
     assert pruned.verdict.tolist() == [Verdict.SKIP, Verdict.READ, Verdict.SKIP, Verdict.READ, Verdict.SKIP]
     assert [each.usable for each in pruned.conjuncts] == [False, True, False]
     assert pruned.conjuncts[0].why_not == "no statistics for column `address`.`city name`"
@@ -96,25 +96,25 @@ def test_delta_6755_holds_for_a_statistic_that_is_missing_in_some_files_only() -
 
 
 def test_an_or_is_usable_only_if_each_side_is() -> None:
-    report = prune(Or((FROM_1996, CALL)), FILES).conjuncts[0]
+    report = explained_verdicts(Or((FROM_1996, CALL)), FILES).conjuncts[0]
     assert (report.usable, report.skips) == (False, 0)
-    assert prune(Or((FROM_1996, And((CALL, SMALL)))), FILES).conjuncts[0].usable is True
+    assert explained_verdicts(Or((FROM_1996, And((CALL, SMALL)))), FILES).conjuncts[0].usable is True
 
 
 def test_a_column_whose_statistics_are_unknown_in_every_file_is_not_usable() -> None:
     nothing = SomeFiles(pa.array([5, 5]), {PARTKEY.path: bounds(pa.int64(), [None, None], [None, None])})
-    report = prune(SMALL, nothing).conjuncts[0]
+    report = explained_verdicts(SMALL, nothing).conjuncts[0]
     assert (report.usable, report.why_not) == (False, "no statistics for column `l_partkey`")
 
 
 def test_statistics_of_another_type_are_named_in_the_report() -> None:
     text = SomeFiles(pa.array([5]), {PARTKEY.path: bounds(pa.string(), [("1", "2")], [0])})
-    why_not = prune(SMALL, text).conjuncts[0].why_not
+    why_not = explained_verdicts(SMALL, text).conjuncts[0].why_not
     assert why_not == "statistics of column `l_partkey` are of type string, the column of int64"
 
 
 def test_reasons_name_the_interval_that_decided() -> None:
-    reasons = prune(And((FROM_1996, SMALL)), FILES, reasons=True).reason.to_pylist()
+    reasons = explained_verdicts(And((FROM_1996, SMALL)), FILES, reasons=True).reason.to_pylist()
     assert reasons == [
         "l_shipdate: [1995-01-01, 1995-02-03] has no value >= DATE '1996-01-01'",
         "l_partkey: [20, 90] has no value < 15",
@@ -125,13 +125,13 @@ def test_reasons_name_the_interval_that_decided() -> None:
 
 
 def test_reasons_are_null_unless_asked_for() -> None:
-    assert prune(FROM_1996, FILES).reason.null_count == 5
+    assert explained_verdicts(FROM_1996, FILES).reason.null_count == 5
 
 
 def test_reasons_of_an_or_name_each_side_and_of_an_and_within_it_the_first_that_decided() -> None:
     late = Compare(Op.GT, SHIPDATE, pa.scalar(date(2000, 1, 1)))
     expr = Or((And((SMALL, late)), Compare(Op.EQ, PARTKEY, pa.scalar(777))))
-    reasons = prune(expr, FILES, reasons=True).reason.to_pylist()
+    reasons = explained_verdicts(expr, FILES, reasons=True).reason.to_pylist()
     assert reasons[0] == (
         "l_shipdate: [1995-01-01, 1995-02-03] has no value > DATE '2000-01-01'; l_partkey: [1, 9] has no value = 777"
     )
@@ -164,7 +164,7 @@ def test_reasons_cover_every_kind_of_leaf_and_every_type() -> None:
     )
 
     def reason(expr: Expr) -> str:
-        return str(prune(expr, files, reasons=True).reason[0].as_py())
+        return str(explained_verdicts(expr, files, reasons=True).reason[0].as_py())
 
     assert reason(Compare(Op.LT, ratio, pa.scalar(1.0))) == "ratio: every value is NaN or null"
     assert reason(Compare(Op.GT, ratio, pa.scalar(1.0))) == "every row matches: ratio has only NaN and nulls"
@@ -185,12 +185,12 @@ def test_reasons_cover_every_kind_of_leaf_and_every_type() -> None:
 def test_a_predicate_that_is_true_wants_all_rows_and_null_wants_none() -> None:
     assert verdicts(Constant(True), FILES).tolist()[:4] == [Verdict.ALL_ROWS] * 4
     assert verdicts(Constant(None), FILES).tolist() == [Verdict.SKIP] * 5
-    assert prune(Constant(True), FILES).conjuncts == ()
+    assert explained_verdicts(Constant(True), FILES).conjuncts == ()
 
 
 def test_no_files_give_no_verdicts() -> None:
     none = SomeFiles(pa.array([], pa.int64()), {PARTKEY.path: bounds(pa.int64(), [], [])})
-    pruned = prune(And((SMALL, CALL, FROM_1996)), none, reasons=True)
+    pruned = explained_verdicts(And((SMALL, CALL, FROM_1996)), none, reasons=True)
     assert pruned.verdict.dtype == np.int8
     assert len(pruned.verdict) == len(pruned.reason) == 0
     assert pruned.conjuncts[0].usable is True
@@ -209,7 +209,7 @@ def test_a_search_for_a_value_that_any_file_may_hold_is_told_of_lookup_indexes()
     spread = SomeFiles(pa.array([10, 10]), {PARTKEY.path: bounds(pa.int64(), [(1, 90), (2, 80)], [0, 0])})
 
     def advice(expr: Expr) -> str | None:
-        return prune(expr, spread).conjuncts[0].advice
+        return explained_verdicts(expr, spread).conjuncts[0].advice
 
     for expr in (Compare(Op.EQ, PARTKEY, pa.scalar(7)), In(PARTKEY, pa.array([7, 8]))):
         assert 'lookup: ["l_partkey"] tells in which' in str(advice(expr))

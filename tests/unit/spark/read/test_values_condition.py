@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import types as t
 
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.spark.read.prune_by import spelling_of
+from dbt.adapters.zlayout.spark.read.values_condition import spelling_of
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Pruning with reports: a verdict per file, why it is skipped or read, what each conjunct does, and what would help.
+"""Verdicts with reasons: a verdict per file, why it is skipped or read, what each conjunct does, and what would help.
 
 Reasons are vectorized, and only made for explanations.
 """
@@ -120,7 +120,7 @@ class ConjunctReport:
 
 
 @dataclass(frozen=True)
-class Pruned:
+class ExplainedVerdicts:
     """The result for n files.
 
     Attributes:
@@ -134,9 +134,9 @@ class Pruned:
     conjuncts: tuple[ConjunctReport, ...]
 
 
-def prune(
+def explained_verdicts(
     expr: Expr, statistics: Statistics, *, reasons: bool = False, memberships: Sequence[Membership] = ()
-) -> Pruned:
+) -> ExplainedVerdicts:
     """Returns a verdict for each file and a report for each conjunct.
 
     Args:
@@ -156,7 +156,8 @@ def prune(
     ...     row_count = pa.array([10, 10])
     ...     def column(self, path):
     ...         return bounds
-    >>> result = prune(Compare(Op.GT, Column(("id",), pa.int64()), pa.scalar(60)), TwoFiles(), reasons=True)
+    >>> above_60 = Compare(Op.GT, Column(("id",), pa.int64()), pa.scalar(60))
+    >>> result = explained_verdicts(above_60, TwoFiles(), reasons=True)
     >>> result.verdict.tolist()
     [0, 1]
     >>> result.reason.to_pylist()
@@ -167,7 +168,7 @@ def prune(
     verdict = evaluation.match(normal).verdicts()
     parts = conjuncts(normal)
     why = _file_reasons(normal, parts, evaluation, verdict) if reasons else pa.nulls(evaluation.file_count, pa.string())
-    return Pruned(verdict, why, tuple(_report(part, evaluation) for part in parts))
+    return ExplainedVerdicts(verdict, why, tuple(_report(part, evaluation) for part in parts))
 
 
 def _report(part: Expr, evaluation: Evaluation) -> ConjunctReport:

@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Column
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional
 from dbt.adapters.zlayout.spark.files.distinct_values import Pieces, Wanted
 from dbt.adapters.zlayout.spark.files.file_report import filters_of
-from dbt.adapters.zlayout.spark.read.frame_statistics import _Hashes, _Lacking, _Pieces
+from dbt.adapters.zlayout.spark.read.values_by_file import _Hashes, _Lacking, _Pieces
 from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 
