@@ -9,9 +9,8 @@ import pytest
 import yaml
 
 from dbt.adapters.zlayout.cli.main import zlayout
-from dbt.adapters.zlayout.config.settings import MAX_FILE_SIZE, MIN_FILE_SIZE, SETTINGS, Scope
+from dbt.adapters.zlayout.config.settings import MAX_FILE_SIZE, MIN_FILE_SIZE, SETTINGS, TABLE_TYPE, UNIQUE_KEY, Scope
 from dbt.adapters.zlayout.config.table_config import parse_table_config
-from dbt.adapters.zlayout.config.table_type import TABLE_TYPE_KEYS
 from dbt.adapters.zlayout.layout.clustering_measures import ColumnClustering
 from dbt.adapters.zlayout.layout.depth import Overlap
 from dbt.adapters.zlayout.table.explanation import Explanation
@@ -24,12 +23,25 @@ MACROS = ROOT / "dbt" / "include" / "zlayout" / "macros"
 CODE_PAGES = ["architecture.md", "glossary.md", *(name for name in sorted(PAGES) if name.startswith("contributing/"))]
 
 
-def _table(*scopes):
+def _in(*scopes):
+    return [setting for setting in SETTINGS if setting.scope in scopes]
+
+
+TABLES_OF_SETTINGS = {
+    "configuration.md": {
+        "Keys of a model": _in(Scope.TABLE, Scope.MODEL, Scope.CLUSTERING, Scope.MERGE_ON_READ),
+        "Keys of a profile": _in(Scope.PROFILE),
+        "Keys of an incremental model": _in(Scope.DBT),
+    },
+    "merge_on_read.md": {"Settings": [TABLE_TYPE, UNIQUE_KEY, *_in(Scope.MERGE_ON_READ)]},
+}
+
+
+def _rows(settings):
     """The rows of a table of settings, as the registry has them."""
     return "".join(
         f"| `{setting.key}` | {_default_cell(setting)} | {setting.doc} |\n".replace("|  |", "| |")
-        for setting in SETTINGS
-        if setting.scope in scopes
+        for setting in settings
     )
 
 
@@ -40,28 +52,19 @@ def _default_cell(setting):
     return f"`{text.lower() if isinstance(setting.default, bool) else text}`"
 
 
-def with_tables_of_settings(page):
-    """docs/configuration.md with the tables that the registry of settings gives."""
-    for section, scopes in {
-        "Keys of a model": [Scope.TABLE, Scope.MODEL, Scope.CLUSTERING, Scope.MERGE_ON_READ],
-        "Keys of a profile": [Scope.PROFILE],
-        "Keys of an incremental model": [Scope.DBT],
-    }.items():
+def with_tables_of_settings(name):
+    """A page with the tables that the registry of settings gives."""
+    page = PAGES[name]
+    for section, settings in TABLES_OF_SETTINGS[name].items():
         before, title, rest = page.partition(f"## {section}\n")
         rows = re.search(r"(?<=\|---\|---\|---\|\n)(\|.*\n)+", rest)
-        page = before + title + rest[: rows.start()] + _table(*scopes) + rest[rows.end() :]
+        page = before + title + rest[: rows.start()] + _rows(settings) + rest[rows.end() :]
     return page
 
 
-def test_the_tables_of_settings_are_those_of_the_registry():
-    page = PAGES["configuration.md"]
-    assert page == with_tables_of_settings(page), "`python tests/test_docs.py` writes the tables anew"
-
-
-def test_the_page_of_merge_on_read_tables_has_their_settings_and_defaults():
-    rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \| .+ \|$", PAGES["merge_on_read.md"], re.MULTILINE))
-    registered = {setting.key: _default_cell(setting) for setting in SETTINGS if setting.key in TABLE_TYPE_KEYS}
-    assert {key: rows.get(key) for key in registered} == registered
+@pytest.mark.parametrize("name", TABLES_OF_SETTINGS)
+def test_the_tables_of_settings_are_those_of_the_registry(name):
+    assert PAGES[name] == with_tables_of_settings(name), "`python tests/test_docs.py` rewrites the tables"
 
 
 @pytest.mark.parametrize("setting", [MIN_FILE_SIZE, MAX_FILE_SIZE], ids=lambda setting: setting.key)
@@ -193,4 +196,5 @@ def _defines(source, name):
 
 
 if __name__ == "__main__":
-    (DOCS / "configuration.md").write_text(with_tables_of_settings(PAGES["configuration.md"]), "utf-8")
+    for each in TABLES_OF_SETTINGS:
+        (DOCS / each).write_text(with_tables_of_settings(each), "utf-8")

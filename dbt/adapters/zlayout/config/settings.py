@@ -152,16 +152,13 @@ def _parse_codec(key: str, value: object, problems: list[str]) -> Any:
 # fmt: off
 ZORDER = Setting(
     "zorder", Scope.TABLE, parse_column_list, (),
-    "1 to 8 columns to cluster by, most important first. The first two share the cuts equally, further ones count "
-    "less and less. A list, or text with commas. `a.b` is field `b` of struct `a`; put a name with a dot, space or "
-    "comma into backquotes: `` `a.b` ``. A `zordered_table` requires it; other tables are clustered only with it. "
-    "`auto` lets the workload choose, see [Advice](advice.md); a column of that name is written `[auto]`.")
+    "1 to 8 columns to cluster by, most important first. A `zordered_table` requires it; other tables are clustered "
+    "only with it. See [Choosing keys](clustering.md#choosing-keys). `auto` [lets the workload "
+    "choose](advice.md#keys-that-the-workload-chooses); a column of that name is written `[auto]`.")
 WORKLOAD = Setting[tuple[WeightedCondition, ...] | None](
     "workload", Scope.TABLE, read_workload, None,
-    "Conditions that queries put on the table, as in a `WHERE` clause; with a weight as a pair: "
-    "`[\"day = '2024-05-01'\", [\"customer_id = 7\", 10]]`. `zorder: auto` takes keys from it, "
-    "the cuts of other tables follow it where that saves enough, and `zlayout_advise` and `zlayout_lock` use it. "
-    "See [Advice](advice.md).")
+    "Conditions that queries put on the table, as in a `WHERE` clause, each alone or as a pair with its weight: "
+    "`[\"day = '2024-05-01'\", [\"customer_id = 7\", 10]]`. See [Advice](advice.md#the-workload).")
 CURVE = Setting[CurveName](
     "curve", Scope.TABLE, _words(CurveName), "zorder",
     "`zorder`, `hilbert`, or `linear` (sorted by the first key, then the second …).")
@@ -170,37 +167,38 @@ PARTITION_BY = Setting(
     "Columns that become `key=value` folders. They cannot be in `zorder` too.")
 TARGET_FILE_SIZE = Setting(
     "target_file_size", Scope.TABLE, _parse_file_size, "128mb",
-    "Compressed size that files aim at: `kb`, `mb`, `gb`, or bytes as a number; 1 kb to 64 gb.")
+    "Target size of a file after compression; at most `64gb`.")
 ROW_GROUP_ROWS = Setting[int | None](
     "row_group_rows", Scope.TABLE, whole(1, 100_000_000), None,
-    "Rows per Parquet row group. By default about eight groups per file, between 32,768 and 1,048,576 rows.",
+    "Rows per Parquet row group. By default, a file has about eight row groups of 32,768 to 1,048,576 rows each.",
     absent="chosen")
 STATS_COLUMNS = Setting[int | tuple[ColumnPath, ...]](
     "stats_columns", Scope.TABLE, _parse_statistics, 32,
-    "Columns with statistics. A number: the first leaf columns (fields of structs count). A list: these columns. "
-    "Keys always have statistics.")
+    "Columns with statistics: a list, or a number for the first leaf columns (fields of structs count one by one). "
+    "Clustering keys always have statistics.")
 BLOOM = Setting[tuple[ColumnPath, ...] | None](
     "bloom", Scope.TABLE, partial(parse_column_list, expressions=True), None,
-    "Columns, or SQL expressions such as `lower(email)`, with a Bloom filter for each file, by which `=` and `IN` skip "
-    "files that bounds cannot skip, such as random ids. Data files also hold Parquet's own filters of these columns, "
-    "which any reader can use. `[]` for none. See [Indexes](indexes.md).",
-    absent="as the table has it; none at first")
+    "Columns, or SQL expressions such as `lower(email)`, that get a Bloom filter for each file. By it, `=` and `IN` "
+    "skip files that bounds cannot skip, such as those of random ids. `[]` removes all. See "
+    "[Bloom filters](indexes.md#bloom-filters).",
+    absent="keeps the table's setting; none for a new table")
 LOOKUP = Setting[tuple[ColumnSet, ...] | None](
     "lookup", Scope.TABLE, parse_column_sets, None,
-    "Columns, or SQL expressions such as `lower(email)`, with a lookup index, which knows the files of each value: "
-    "`=`, `<=>` and `IN` open no others, and merges by these columns open no others either. A list in the list "
-    "stands for columns together: `['id', ['shop', 'number']]`. `[]` for none. See [Indexes](indexes.md).",
-    absent="as the table has it; none at first")
+    "Columns, or SQL expressions such as `lower(email)`, that get a lookup index, which knows the files of each value: "
+    "`=`, `<=>`, `IN` and merges by these columns open no others. A nested list is one index over several columns: "
+    "`['id', ['shop', 'number']]`. `[]` removes all. See [Lookup indexes](indexes.md#lookup-indexes).",
+    absent="keeps the table's setting; none for a new table")
 STATS_EXPRESSIONS = Setting[tuple[str, ...] | None](
     "stats_expressions", Scope.TABLE, parse_expressions, None,
-    "Expressions with statistics of their own, as SQL on the table's columns: `lower(email)`, `length(name)`. Filters "
-    "on them skip files. `[]` for none. See [Indexes](indexes.md).", absent="as the table has it; none at first")
+    "SQL expressions on the table's columns that get statistics of their own, such as `lower(email)` or "
+    "`length(name)`. Filters on them skip files. `[]` removes all. See [Statistics of "
+    "expressions](indexes.md#statistics-of-expressions).", absent="keeps the table's setting; none for a new table")
 RETAIN_VERSIONS = Setting(
     "retain_versions", Scope.TABLE, whole(1, 1_000_000), 3,
     "How many of the newest versions stay on disk.")
 RETAIN_HOURS = Setting(
     "retain_hours", Scope.TABLE, parse_hours, 24,
-    "Versions that were current within this many hours also stay. With `0` only `retain_versions` counts.")
+    "Versions that were current within this many hours also stay. With `0`, only `retain_versions` counts.")
 LOCATION_ROOT = Setting[str | None](
     "location_root", Scope.TABLE, parse_folder, None,
     "The table goes to `<location_root>/<table>`, as in dbt-spark. A full path, or a URI of a [supported "
@@ -215,15 +213,15 @@ COMPRESSION = Setting[CompressionName](
 PUBLISH = Setting[tuple[PublishFormat, ...] | None](
     "publish", Scope.TABLE, _parse_formats, None,
     "Formats in which every version is also published for other engines: `['delta']`, `['iceberg']` or both. `[]` "
-    "publishes nothing. See [Other engines](readers.md).", absent="as the table has it; nothing at first")
+    "publishes nothing. See [Other engines](readers.md).", absent="keeps the table's setting; none for a new table")
 PUBLISH_CATALOG = Setting[str | None](
     "publish_catalog", Scope.TABLE, parse_catalog, None,
     "With `'iceberg'` in `publish`: the name of a catalog of pyiceberg's configuration, in which each version is "
-    "registered as `schema.table`. Empty text: in none. See [Readers of Iceberg](readers/iceberg.md#a-catalog).",
-    absent="as the table has it; none at first")
+    "registered as `schema.table`. An empty text removes it. See [Readers of Iceberg](readers/iceberg.md#a-catalog).",
+    absent="keeps the table's setting; none for a new table")
 PARTITION_OVERWRITE = Setting[PartitionOverwriteName](
     "partition_overwrite", Scope.MODEL, _words(PartitionOverwriteName), "dynamic",
-    "What `insert_overwrite` replaces: `dynamic` the partitions that the new rows belong to, `static` the whole "
+    "What `insert_overwrite` replaces. `dynamic`: the partitions that the new rows belong to. `static`: the whole "
     "table.")
 MATCHED_CONDITION = Setting[str | None](
     "matched_condition", Scope.MODEL, condition(_BOTH_SIDES), None,
@@ -233,24 +231,24 @@ NOT_MATCHED_CONDITION = Setting[str | None](
     "`merge` inserts only unmatched rows that meet it; SQL over the source's alias.")
 SKIP_MATCHED_STEP = Setting(
     "skip_matched_step", Scope.MODEL, parse_boolean, False,
-    "`merge` updates nothing: it only inserts.")
+    "`true`: `merge` only inserts, and updates nothing.")
 SKIP_NOT_MATCHED_STEP = Setting(
     "skip_not_matched_step", Scope.MODEL, parse_boolean, False,
-    "`merge` inserts nothing: it only updates.")
+    "`true`: `merge` only updates, and inserts nothing.")
 DELETED_WHEN = Setting[str | None](
     "deleted_when", Scope.MODEL, condition("op = 'D'"), None,
     "A new row that meets this condition deletes the row with its key, instead of being stored; for `merge`. SQL "
     "over the query's columns, such as `op = 'D'`. See [Rows that are deletes](writing.md#rows-that-are-deletes).")
 SOURCE_ALIAS = Setting(
     "source_alias", Scope.MODEL, parse_name, "DBT_INTERNAL_SOURCE",
-    "Name of the new rows in conditions and in `incremental_predicates`.")
+    "Name that conditions and `incremental_predicates` use for the new rows.")
 TARGET_ALIAS = Setting(
     "target_alias", Scope.MODEL, parse_name, "DBT_INTERNAL_DEST",
-    "Name of the existing table there.")
+    "Name that they use for the existing table.")
 SKIP_UNCHANGED = Setting(
     "skip_unchanged", Scope.MODEL, parse_boolean, False,
-    "A run writes nothing if the model's SQL, its settings and all that it reads have not changed since its last "
-    "commit. See [Models that run only when something changed](unchanged.md).")
+    "`true`: a run writes nothing if the model's SQL, its settings and all that it reads have not changed since its "
+    "last commit. See [Models that run only when something changed](unchanged.md).")
 CLUSTERING = Setting[ClusteringMode](
     "clustering", Scope.MODEL, _words(ClusteringMode), "off",
     "`inline`: a run that adds rows also clusters, where it pays off. `deferred`: it only writes a plan, which "
@@ -258,124 +256,133 @@ CLUSTERING = Setting[ClusteringMode](
     "clustered](clustering.md#keeping-a-table-clustered).")
 CLUSTER_EVERY = Setting(
     "cluster_every", Scope.MODEL, whole(1, 1_000_000), 1,
-    "With `inline` and `deferred`: how many commits since the last clustering trigger the next one.")
+    "With `inline` and `deferred`: the number of commits after which the next clustering runs.")
 CLUSTER_MIN_GAIN = Setting(
     "cluster_min_gain", Scope.CLUSTERING, parse_share, 0.2,
-    "A group of overlapping files is rewritten only if queries then read at least this share fewer of its bytes. "
-    "Between 0 and 1.")
+    "Overlapping files are rewritten only if that reduces the bytes that queries read of them by at least this share.")
 CLUSTER_MAX_BYTES = Setting[int | None](
     "cluster_max_bytes", Scope.CLUSTERING, parse_size, None,
-    "Maximum size that one clustering rewrites.", absent="no limit")
+    "Maximum size of the files that one clustering rewrites.", absent="no limit")
 MIN_FILE_SIZE = Setting[int | None](
     "min_file_size", Scope.CLUSTERING, parse_size, None,
-    "Files below this size are small, and are combined.", absent="75 % of `target_file_size`")
+    "Size below which files are small, and are combined.", absent="75 % of `target_file_size`")
 MAX_FILE_SIZE = Setting[int | None](
     "max_file_size", Scope.CLUSTERING, parse_size, None,
-    "Files above this size are split.", absent="180 % of `target_file_size`")
+    "Size above which files are split.", absent="180 % of `target_file_size`")
 MAX_GROUP_SIZE = Setting(
     "max_group_size", Scope.CLUSTERING, parse_size, "100gb",
-    "Maximum size of a group of files that is rewritten together.")
+    "Maximum size of a clustering group: files that are rewritten together.")
 MIN_INPUT_FILES = Setting(
     "min_input_files", Scope.CLUSTERING, whole(1, 1_000_000), 5,
-    "This many small files are combined even if they do not fill a file.")
+    "Number of small files that are combined even if they do not fill a file.")
 MAX_CONCURRENT_GROUPS = Setting(
     "max_concurrent_groups", Scope.CLUSTERING, whole(1, 1_000), 4,
-    "How many groups are rewritten at the same time.")
+    "How many clustering groups are rewritten at the same time.")
 PARTIAL_PROGRESS = Setting(
     "partial_progress", Scope.CLUSTERING, parse_boolean, False,
-    "Commit groups in several versions, each as soon as it is written, so that finished work is kept.")
+    "`true`: clustering groups are committed in several versions, each as soon as it is written, so that finished "
+    "work is kept.")
 MAX_COMMITS = Setting(
     "max_commits", Scope.CLUSTERING, whole(1, 10_000), 10,
     "Maximum number of versions with `partial_progress`.")
 REWRITE_ALL = Setting(
     "rewrite_all", Scope.CLUSTERING, parse_boolean, False,
-    "Rewrite every file, regardless of the gain.")
+    "`true`: every file is rewritten, regardless of the gain.")
 VERIFY = Setting(
     "verify", Scope.CLUSTERING, parse_boolean, False,
-    "Compare checksums of all columns before a clustering commits.")
+    "`true`: before a clustering commits, the checksums of all columns, before and after, are compared.")
 TABLE_TYPE = Setting[TableType](
     "table_type", Scope.TABLE, _words(TableType), "copy_on_write",
     "`merge_on_read`: changed rows go into log files that readers merge; requires `unique_key`. The keys below are "
     "for this type only. See [Merge-on-read tables](merge_on_read.md#settings).")
 ORDERING = Setting[str | None](
     "ordering", Scope.MERGE_ON_READ, parse_one_column, None,
-    "Of two rows with one key, the row with the greater value of this column wins. Without it, a row of a later run "
-    "replaces the earlier one, and two rows with one key in one run are an error.")
+    "One top-level column of a type that has an order. If two rows have the same key, the one with the greater value "
+    "of this column wins. Without this setting, a row of a later run replaces the earlier one, and two rows with the "
+    "same key in one run raise an error.")
 PAYLOAD = Setting[Payload](
     "payload", Scope.MERGE_ON_READ, _words(Payload), "whole",
     "`whole`: an incoming row replaces the row with its key. `partial`: a null in it keeps the old value of its "
     "column. See [Partial rows](merge_on_read.md#partial-rows).")
 UPDATE_PARTITION_PATH = Setting(
     "update_partition_path", Scope.MERGE_ON_READ, parse_boolean, True,
-    "A row that arrives with another partition moves there. `false`: it stays, and its other columns are updated.")
+    "`true`: a row that arrives with another partition moves there. `false`: it stays in its partition, and its other "
+    "columns are updated.")
 SMALL_FILE_LIMIT = Setting(
     "small_file_limit", Scope.MERGE_ON_READ, parse_size, "100mb",
-    "A few new rows go to file groups below this size first; many new rows become base files.")
+    "A size. A few new rows go as log records to file groups below this size first, counting base file and logs; many "
+    "new rows become base files. `target_file_size` applies if it is smaller.")
 LOG_MAX_SIZE = Setting(
     "log_max_size", Scope.MERGE_ON_READ, parse_size, "1gb",
-    "When a log file reaches this size on disk, a new one begins.")
+    "A size on disk. When a log file reaches it, a new one begins.")
 BUCKET_BUFFER_SIZE = Setting(
     "bucket_buffer_size", Scope.MERGE_ON_READ, parse_size, "256mb",
-    "Memory for the rows of one file group before they are written as a block.")
+    "A size in memory: how much of one file group is buffered before it is written as a block.")
 BUFFER_SIZE = Setting(
     "buffer_size", Scope.MERGE_ON_READ, parse_size, "1gb",
-    "Memory for all file groups of a task; when it is full, the largest is written.")
+    "A size in memory: how much of all file groups of one task is buffered. When it is full, the largest group is "
+    "written.")
 COMPACTION = Setting[CompactionMode](
     "compaction", Scope.MERGE_ON_READ, _words(CompactionMode), "inline",
     "`inline`: a run that adds logs also merges them into base files, where that pays off, every `compact_every` "
     "times. `deferred`: it writes a plan, which `zlayout_compact` with `execute: true` executes. `off`: neither.")
 COMPACT_EVERY = Setting(
     "compact_every", Scope.MERGE_ON_READ, whole(1, 1_000_000), 5,
-    "With `inline` and `deferred`: how many delta commits pass before the table looks for logs to merge.")
+    "With `inline` and `deferred`: how many delta commits pass before a run looks for file groups to compact. Only "
+    "commits with unmerged logs outside of any plan count. 1 to 1,000,000.")
 COMPACT_AFTER_HOURS = Setting[float | None](
     "compact_after_hours", Scope.MERGE_ON_READ, parse_hours, None,
-    "With `inline` and `deferred`: a run also looks for logs to merge once a log record is this many hours "
-    "older than the run, and then merges each file group with such a record.", absent="never")
+    "With `inline` and `deferred`: a run also looks for file groups to compact once a log record is this many hours "
+    "older than the run's commit, and then takes every file group with such a record, whatever its size. Use it to "
+    "limit how far `t__ro` lags.", absent="never")
 COMPACTION_MIN_LOG_RATIO = Setting(
     "compaction_min_log_ratio", Scope.MERGE_ON_READ, parse_ratio, 0.1,
     "With `inline` and `deferred`: a file group is compacted once its logs have this many bytes for each byte of "
-    "its base file.")
+    "its base file. `0` takes every file group that has logs.")
 COMPACTION_MAX_LOGS = Setting(
     "compaction_max_logs", Scope.MERGE_ON_READ, whole(1, 1_000_000), 20,
-    "With `inline` and `deferred`: a file group below that ratio gets its logs merged into one once it has more "
-    "than this many.")
+    "With `inline` and `deferred`: once a file group below that ratio has more logs than this, they are merged into "
+    "one, and the base file stays. 1 to 1,000,000.")
 COMPACTION_MAX_DELETED_SHARE = Setting(
     "compaction_max_deleted_share", Scope.MERGE_ON_READ, parse_share, 0.3,
     "With `inline` and `deferred`: a file group is also compacted once its logs hold more deletes than this share of "
-    "its base file's rows.")
+    "its base file's rows. Deletes are small, so their bytes alone would not count. In logs that earlier releases "
+    "wrote, only deletes in logs without upserts count.")
 COMPACTION_STRATEGY = Setting[CompactionStrategy](
     "compaction_strategy", Scope.MERGE_ON_READ, _words(CompactionStrategy), "log_size",
-    "Which file groups come first: `log_size`, `log_ratio`, `commits`, `age`.")
+    "Which file groups come first. `log_size`: those with the most bytes of logs. `log_ratio`: with the most bytes of "
+    "logs for each byte of base file. `commits`: with logs of the most commits. `age`: with the oldest log record.")
 COMPACTION_MAX_BYTES = Setting[int | None](
     "compaction_max_bytes", Scope.MERGE_ON_READ, parse_size, None,
-    "Maximum size of one plan, base files and logs.", absent="no limit")
+    "Maximum size of one plan, counting base files and logs. A plan always takes at least one file group.",
+    absent="no limit")
 RETAIN_DELETES_HOURS = Setting(
     "retain_deletes_hours", Scope.MERGE_ON_READ, parse_hours, 168,
-    "With `ordering`: the least number of hours for which a delete by `deleted_when` blocks older rows that arrive "
-    "later.")
+    "With `ordering`: for how many hours, at least, a delete by `deleted_when` keeps out older rows that arrive "
+    "later. `0`: until the next compaction. See [Change feeds](merge_on_read.md#change-feeds).")
 INCREMENTAL_STRATEGY = Setting[StrategyName](
     "incremental_strategy", Scope.DBT, _as_given, "append",
     "`append`, `insert_overwrite`, `merge`, `delete+insert`, `microbatch`. A `merge_on_read` table takes the last "
     "three, `merge` by default.")
 UNIQUE_KEY = Setting(
     "unique_key", Scope.DBT, parse_no_expressions, (),
-    "Columns that identify a row: a name, a list, or text with commas. Not an expression. A `merge_on_read` table "
-    "requires it.")
+    "Columns that identify a row; expressions are not allowed. A `merge_on_read` table requires it: top-level columns "
+    "of types that have an order.")
 INCREMENTAL_PREDICATES = Setting[object](
     "incremental_predicates", Scope.DBT, _as_given, (),
-    "Conditions on the table's rows that may match; files that cannot hold such rows are not read.")
+    "Conditions that limit which rows of the table can match. Files that cannot hold such rows are not read.")
 MERGE_UPDATE_COLUMNS = Setting(
     "merge_update_columns", Scope.DBT, parse_no_expressions, (),
     "Columns that a match updates.", absent="all")
 MERGE_EXCLUDE_COLUMNS = Setting(
     "merge_exclude_columns", Scope.DBT, parse_no_expressions, (),
-    "Columns that a match does not update; not together with the key above.")
+    "Columns that a match does not update. Cannot be combined with `merge_update_columns`.")
 ON_SCHEMA_CHANGE = Setting[OnSchemaChangeName](
     "on_schema_change", Scope.DBT, _words(OnSchemaChangeName), "ignore",
     "`ignore`, `fail`, `append_new_columns`, `sync_all_columns`.")
 EVENT_TIME = Setting[object](
     "event_time", Scope.DBT, _as_given, None,
-    "For `microbatch`: the column that says to which batch a row belongs. `begin`, `batch_size` and `lookback` are "
+    "For `microbatch`: the column that decides to which batch a row belongs. `begin`, `batch_size` and `lookback` are "
     "as in dbt.", absent="")
 _PROFILE = (
     Setting(
