@@ -230,9 +230,9 @@ class ZTable:
             row_group_rows: The rows of a row group; None lets the layout choose.
             stats_columns: The columns with statistics, or a number for the first ones.
             bloom: The columns with Bloom filters. ``[]`` for none; None keeps the table's.
-            lookup: The columns or expressions with lookup indexes; a list in the list stands for columns together.
+            lookup: The columns or expressions with lookup indexes; a nested list is one index over several columns.
                 ``[]`` for none; None keeps the table's.
-            stats_expressions: SQL expressions with statistics of their own, likewise.
+            stats_expressions: SQL expressions with statistics of their own. ``[]`` for none; None keeps the table's.
             retain_versions: The minimum number of versions that stay readable.
             retain_hours: The minimum number of hours for which a replaced version stays readable.
             location_root: The table's folder is ``<location_root>/<table>``. The default is the schema's own folder.
@@ -266,6 +266,8 @@ class ZTable:
             ConfigError: A setting is wrong. The message names every wrong one. Nothing has run.
             WriteError: The query failed, or a column of ``not_null`` contains nulls. The table is unchanged.
             ConflictError: Another writer committed first. The table is as that writer left it.
+            UnsupportedError: No table can be written there: the name belongs to something else, or the place cannot
+                hold a table.
         """
         settings = {**_settings_among(locals()), **merging}
         found = Catalog(spark).name(name)
@@ -309,7 +311,7 @@ class ZTable:
             spark: The session whose catalog knows the table.
             name: ``schema.table``.
             zorder: The clustering keys for future writes. They always get statistics.
-            managed: Whether this package takes over the table. From then on only files that it commits are read.
+            managed: Whether this package manages the table. From then on, only files that it commits are read.
                 Otherwise other tools keep writing the table, and files that the index does not know are read.
             stats_columns: The columns with statistics, or a number for the first ones.
             bloom: The columns with Bloom filters, which are made from the data of the files.
@@ -421,7 +423,7 @@ class ZTable:
 
         Returns:
             For each condition ``opened`` (the share of rows in the files that it reads), ``files_read``,
-            ``bytes_read`` …, and ``parts``, which tell what each part does by itself; None for a condition that does
+            ``bytes_read`` …, and ``parts``, which say what each part does by itself; None for a condition that does
             not fit the table's columns.
         """
         return reads_of_conditions(self._spark, self._opened, predicates)
@@ -462,15 +464,17 @@ class ZTable:
         return clustering_information(self._spark, self._table, self._opened, columns, predicate)
 
     def verdict(self) -> TableVerdict:
-        """Returns how good the table is: a level, one sentence, and its problems with what solves each."""
+        """Returns how good the table is: a level, one sentence, and its problems, each with what solves it."""
         return verdict_of(TableFigures.of_information(self.information()), measure_keys(self._opened, self.name))
 
     def layout_report(self, conditions: Sequence[WeightedCondition] = (), *, most_files: int = 1000) -> TableReport:
         """Returns what a layout report says of the table. Without conditions, it reads log, index and folder alone.
 
         Args:
-            conditions: Conditions; the report says which files each reads.
-            most_files: The most files in the layout map. Of a larger table, it shows a sample.
+            conditions: The report says which files each of them reads. At most 40 are used; the page that
+                `zlayout_report` writes shows at most 30.
+            most_files: The most files in the layout map, which shows a sample of a larger table. The page that
+                `zlayout_report` writes shows up to 1,500.
         """
         return layout_report(self._spark, self._table, self._opened, conditions, most_files)
 
@@ -665,7 +669,8 @@ class ZTable:
                 setting. A query that takes longer may lose its files.
 
         Returns:
-            ``files`` (the number of files), ``bytes``, ``paths``, ``oldest_version``.
+            ``files`` (the number of files), ``bytes``, ``paths``, ``oldest_version`` and ``failed`` (the error for each
+            file that could not be deleted).
 
         Raises:
             ConfigError: A retention setting is not a valid number.
@@ -972,8 +977,10 @@ class ZTable:
                 a model's config. ``pending`` is the earlier name of `execute`.
 
         Returns:
-            ``version``, ``files_added``, ``files_removed``, ``bytes_rewritten``, ``depth_before``, ``depth_after``,
-            ``groups``, ``groups_dropped``, ``groups_failed``, ``problems`` … This object then sees the new version.
+            ``version``, ``files_added``, ``files_removed``, ``bytes_rewritten``, ``bytes_added``, ``depth_before``,
+            ``depth_after``, ``predicted``, ``groups``, ``groups_done``, ``groups_dropped``, ``groups_failed``,
+            ``resampled``, ``files_with_logs``, ``seconds``, ``problems``, ``unfinished``; see `ClusterSummary`. This
+            object then sees the new version.
 
         Raises:
             ConfigError: A setting is wrong. Nothing has run.
@@ -1085,17 +1092,17 @@ class ZTable:
         """Gives the table more Bloom filters, lookup indexes and statistics of expressions. Changes no data.
 
         Reads the files that lack something, each once, and commits every 100 million rows. A call that is killed leaves
-        what it has committed, and the next one goes on. Other writers can commit at the same time; files that they add
-        meanwhile may lack it, and a second call adds it.
+        what it has committed, and the next one goes on. Other writers can commit at the same time. Files that they add
+        in the meantime may lack the index; a second call adds it.
 
         Args:
-            bloom: Columns that get Bloom filters. What the table has stays; without any columns, only what is missing
-                is added.
-            lookup: Columns or expressions that get lookup indexes, in the same way; a list in the list stands for
-                columns together.
+            bloom: Columns that get Bloom filters. Existing ones stay; without any columns, only what is missing is
+                added.
+            lookup: Columns or expressions that get lookup indexes, in the same way; a nested list is one index over
+                several columns.
             stats_expressions: SQL expressions that get statistics, in the same way.
-            schedule: Whether to only change the table's settings. From then on, writers give their files what they ask
-                for; a later call, in any process, reads the others.
+            schedule: Whether to only change the table's settings. From then on, writers index their files as these say.
+                A later call, in any process, reads the others.
             execute: Whether to read the files that lack what the settings ask for, and to add nothing else. A call
                 without columns and expressions does the same.
             progress: Receives a line every few seconds.
@@ -1131,12 +1138,12 @@ class ZTable:
         stats_expressions: Sequence[str] | str = (),
         progress: Callable[[str], None] | None = None,
     ) -> IndexBuilt:
-        """Takes Bloom filters, lookup indexes and statistics of expressions from the table. Changes no data.
+        """Removes Bloom filters, lookup indexes and statistics of expressions from the table. Changes no data.
 
         Args:
-            bloom: The columns whose filters go.
-            lookup: The columns whose lookup indexes go.
-            stats_expressions: The expressions whose statistics go, as the settings spell them.
+            bloom: The columns whose filters are removed.
+            lookup: The columns whose lookup indexes are removed.
+            stats_expressions: The expressions whose statistics are removed, as the settings spell them.
             progress: Receives a line every few seconds.
 
         Returns:
