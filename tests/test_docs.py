@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dbt.adapters.zlayout.adapter.reports.advising import TableAdvice
+from dbt.adapters.zlayout.adapter.reports.linting import Finding
+from dbt.adapters.zlayout.advice.advice import Advice, PredicateAdvice
+from dbt.adapters.zlayout.advice.table_settings import SettingAdvice
 from dbt.adapters.zlayout.cli.main import zlayout
 from dbt.adapters.zlayout.config.settings import MAX_FILE_SIZE, MIN_FILE_SIZE, SETTINGS, TABLE_TYPE, UNIQUE_KEY, Scope
 from dbt.adapters.zlayout.config.table_config import parse_table_config
@@ -118,6 +122,23 @@ def test_every_figure_of_a_layout_is_documented(part):
     names = [each.name for each in dataclasses.fields(part)]
     names += [name for name, _ in inspect.getmembers(part, lambda each: isinstance(each, property))]
     assert [each for each in names if not re.search(rf"[`.]{each}`", PAGES["python.md"])] == []
+
+
+@pytest.mark.parametrize("part", [Advice, PredicateAdvice, SettingAdvice, Finding, TableAdvice])
+def test_every_field_of_advice_is_documented(part):
+    names = {each.name for each in dataclasses.fields(part)} - {"asked", "advice"}
+    assert {each for each in names if f"`{each}`" not in PAGES["advice.md"]} == set()
+
+
+def test_every_field_of_a_layout_as_json_is_documented():
+    fields = [*_clustering_fields(ClusteringInformation), *_clustering_fields(ColumnClustering)]
+    assert {each for each in fields if f"`{each}`" not in PAGES["clustering.md"]} == set()
+
+
+def _clustering_fields(part):
+    """The keys of ``to_dict``: the fields, with those of the overlap in place of `overlap`."""
+    names = [each.name for each in dataclasses.fields(part) if each.name != "overlap"]
+    return [*names, *(each.name for each in dataclasses.fields(Overlap))]
 
 
 @pytest.mark.parametrize("folder", ["operations", "tests", "layout"])

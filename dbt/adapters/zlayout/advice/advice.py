@@ -194,7 +194,7 @@ class Advice:
     asked: Asked | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the advice as plain values for JSON. docs/advice.md has the schema."""
+        """Returns the advice as plain values for JSON. docs/advice.md lists the fields."""
         found = {name: value for name, value in vars(self).items() if name != "asked"}
         lists = {name: [vars(each) for each in getattr(self, name)] for name in ("predicates", "settings")}
         return {**found, **lists}

@@ -115,7 +115,7 @@ class ClusteringMeasures:
         return {each.column: each for each in self.by_column}[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain values, for JSON; docs/clustering.md has the schema."""
+        """Returns plain values for JSON. docs/clustering.md lists the fields."""
         return {
             "columns": list(self.columns),
             "files": self.files,

@@ -70,7 +70,7 @@ class ClusteringInformation(ClusteringMeasures):
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the figures as plain values for JSON. docs/clustering.md has the schema."""
+        """Returns the figures as plain values for JSON. docs/clustering.md lists the fields."""
         return {
             "table": self.table,
             "version": self.version,

@@ -192,7 +192,7 @@ class TableAdvice:
     why_not: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the advice as plain values for JSON. docs/advice.md has the schema."""
+        """Returns the advice as plain values for JSON. docs/advice.md lists the fields."""
         found = {"table": self.table, "version": self.version, "why_not": self.why_not}
         return {**found, **({} if self.advice is None else self.advice.to_dict())}
 

@@ -80,7 +80,7 @@ class Finding:
         return self.bytes_read - (self.bytes_rewritten or 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the finding as plain values for JSON. docs/advice.md has the schema."""
+        """Returns the finding as plain values for JSON. docs/advice.md lists the fields."""
         return {**vars(self), "bytes_cost": self.bytes_cost}
 
 
