@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dbt.adapters.zlayout.adapter.reports.advising import TableAdvice
-from dbt.adapters.zlayout.adapter.reports.linting import Finding
+from dbt.adapters.zlayout.adapter.operations.advising import TableAdvice
+from dbt.adapters.zlayout.adapter.operations.linting import Finding
 from dbt.adapters.zlayout.advice.advice import Advice, PredicateAdvice
 from dbt.adapters.zlayout.advice.table_settings import SettingAdvice
 from dbt.adapters.zlayout.cli.main import zlayout
