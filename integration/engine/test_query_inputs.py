@@ -98,6 +98,7 @@ def test_the_version_is_that_of_the_analysis(spark, tables):
         ("select 1 where current_user() = 'x'", "the current time, user or schema (current_user)"),
         ("select * from z.read_1 where id in (select unix_timestamp())", "or schema (current_timestamp)"),
         ("select date'today'", "the literal 'today'"),
+        ("select date /* ? */ 'tod\\141y'", "the literal date 'tod\\…"),
         ("select * from z.read_1 where timestamp_seconds(id) < ' Yesterday UTC'", "the literal ' Yesterday UTC'"),
         ("select cast(concat('to', 'day') as date)", "casts a text such as 'today'"),
         ("select id from z.read_1 where id = (select year(to_date('To' || 'day')))", "casts a text such as 'today'"),

@@ -19,6 +19,8 @@ PARTS = re.compile(
 _CURRENT_TIME = re.compile(
     r"""[rR]?(['"])\s*(?:now|(?:today|tomorrow|yesterday)(?![a-z])\s*\S*?)\s*\1""", re.IGNORECASE
 )
+# A typed literal with an escape may be such a text as well.
+_ESCAPED_TIME = re.compile(r"""\b(?:date|timestamp(?:_[ln]tz)?)\s*(['"])(?:(?!\1)[^\\])*\\""", re.IGNORECASE)
 # Words such as `in` are found as well; no function has their names.
 _CALL = re.compile(r"([\w`.]+)\s*\(")
 # Nodes for functions that users define in SQL. Spark has no tree pattern for them in every version.
@@ -57,7 +59,9 @@ def current_time_literal(text: str) -> str | None:
     "'today'"
     """
     literals = [part[1] for part in PARTS.finditer(text) if part[1]]
-    return next(filter(_CURRENT_TIME.fullmatch, literals), None)
+    plain = next(filter(_CURRENT_TIME.fullmatch, literals), None)
+    escaped = _ESCAPED_TIME.search(PARTS.sub(lambda part: part[1] or " ", text)) if plain is None else None
+    return plain if escaped is None else f"{escaped[0]}…"
 
 
 def called_functions(text: str) -> set[str]:
