@@ -38,10 +38,10 @@ CORE = ("advice", "config", "curve", "index", "layout", "predicate", "pruning", 
 SUITES = ("engine", "conformance", "adapter", "faults", "stores", "tpch")
 LAWS = ("tests/properties", "tests/protocol")
 LANES = 2
-# Of the engine's suite on an older Spark a sixteenth runs, two or three modules; of dbt's suites on an older dbt-core,
-# a 48th, a module each. The tests of a module share the tables that the first of them makes.
-SHARES = 16
-SMALL_SHARES = 3 * SHARES
+# Of the engine's suite on an older Spark a 24th runs, one or two modules; of dbt's suites on an older dbt-core, a 48th,
+# a module each. The tests of a module share the tables that the first of them makes.
+SHARES = 24
+SMALL_SHARES = 2 * SHARES
 _LINES_OF_A_FAILURE = 25
 _COUNTED = ("tests", "failures", "errors", "skipped")
 

@@ -1,7 +1,8 @@
-"""The project built once, at a small scale factor, and one session on what it built."""
+"""The demo run once, at a small scale factor, and one session on what it built."""
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,7 @@ import pytest
 # The suite uses the demo's own modules, which lie beside it.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generate import generate
-from project import dbt, file_sizes, session
+from project import HERE, dbt, file_sizes, session
 
 SCALE_FACTOR = 0.1
 MASTER = "local[2]"
@@ -35,13 +35,13 @@ def _results(home):
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
-    """The project after two builds: everything that dbt said of both."""
+    """The project after the demo and a second build: everything that the demo and dbt said."""
     home = tmp_path_factory.mktemp("tpch")
-    generate(home, SCALE_FACTOR)
-    variables = ["--vars", json.dumps(file_sizes(SCALE_FACTOR))]
-    first = _run(home, "build", *variables)
-    assert first.code == 0, first.text[-10_000:]
+    scale = ("--scale-factor", str(SCALE_FACTOR), "--home", str(home), "--master", MASTER)
+    demo = subprocess.run([sys.executable, HERE / "demo.py", *scale], capture_output=True, text=True, check=False)
+    assert demo.returncode == 0, (demo.stdout + demo.stderr)[-10_000:]
     first_results = _results(home)
+    variables = ["--vars", json.dumps(file_sizes(SCALE_FACTOR))]
     again = _run(home, "run", *variables, "--select", "lineitem")
     assert again.code == 0, again.text[-10_000:]
     second_results = _results(home)
@@ -59,7 +59,7 @@ def built(tmp_path_factory):
     yield SimpleNamespace(
         home=home,
         scale_factor=SCALE_FACTOR,
-        text=first.text,
+        text=demo.stdout,
         results=first_results,
         second=second_results,
         explained=explained,
