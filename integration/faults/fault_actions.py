@@ -9,8 +9,8 @@ from typing import Any
 from fault_rows import Rows, counted, frame_of, without
 
 from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_read_by, changes_relation, taken_by
-from dbt.adapters.zlayout.adapter.materialize.incremental_write import managed_table, write_increment
-from dbt.adapters.zlayout.adapter.materialize.model_write import read_model, write_model
+from dbt.adapters.zlayout.adapter.materialize.model_settings import read_model
+from dbt.adapters.zlayout.adapter.materialize.table_writes import managed_table, write_increment, write_model
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
 from dbt.adapters.zlayout.table.ztable import ZTable

@@ -27,7 +27,7 @@ from dbt_common.exceptions import CompilationError, DbtRuntimeError
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, warn
 from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_relation
 from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization
-from dbt.adapters.zlayout.adapter.materialize.model_write import (
+from dbt.adapters.zlayout.adapter.materialize.model_settings import (
     contract_is_enforced,
     model_warnings,
     read_model,

@@ -1,6 +1,6 @@
 import pytest
 
-from dbt.adapters.zlayout.adapter.materialize.model_write import cluster_settings, read_model, unused_settings
+from dbt.adapters.zlayout.adapter.materialize.model_settings import cluster_settings, read_model, unused_settings
 from dbt.adapters.zlayout.config.known_keys import meta_problems, settings_among, with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError
 

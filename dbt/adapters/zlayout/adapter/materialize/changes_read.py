@@ -11,7 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
 from dbt.adapters.zlayout.adapter.dbt_errors import warn
-from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite, keeps_rows, read_model
+from dbt.adapters.zlayout.adapter.materialize.model_settings import ModelSettings, keeps_rows, read_model
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, view_name
 from dbt.adapters.zlayout.config.column_names import parse_no_expressions
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
@@ -207,7 +207,7 @@ def _keeps_position(model: Mapping[str, Any]) -> bool:
     )
 
 
-def _replaces_all(wanted: ModelWrite) -> bool:
+def _replaces_all(wanted: ModelSettings) -> bool:
     """Returns whether an ``insert_overwrite`` replaces all rows of the table, not only partitions."""
     return wanted.incremental.partition_overwrite == "static" or not wanted.table_config.partitioning.columns
 

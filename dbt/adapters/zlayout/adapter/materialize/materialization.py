@@ -17,22 +17,22 @@ from dbt.adapters.zlayout.adapter.materialize.changes_read import (
     check_no_row_twice,
     taken_by,
 )
-from dbt.adapters.zlayout.adapter.materialize.incremental_write import (
-    managed_table,
-    rows_to_merge,
-    write_changes,
-    write_increment,
-)
-from dbt.adapters.zlayout.adapter.materialize.model_write import (
-    ModelWrite,
+from dbt.adapters.zlayout.adapter.materialize.model_settings import (
+    ModelSettings,
     key_warning,
     partition_warning,
     read_model,
-    write_model,
     zone_warning,
 )
 from dbt.adapters.zlayout.adapter.materialize.origin import NO_ORIGIN, Origin, origin_of, sources_text
 from dbt.adapters.zlayout.adapter.materialize.seed_frame import check_seed
+from dbt.adapters.zlayout.adapter.materialize.table_writes import (
+    managed_table,
+    rows_to_merge,
+    write_changes,
+    write_increment,
+    write_model,
+)
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, response_of
 from dbt.adapters.zlayout.config.clustering import ReclusteringConfig
@@ -167,7 +167,7 @@ class Materialization:
         return Catalog(self.session).find_named(self.relation.catalog_name) is not None
 
     @cached_property
-    def _wanted(self) -> ModelWrite:
+    def _wanted(self) -> ModelSettings:
         return read_model(self.model, self.schema_root)
 
     def _tell(self, line: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
+from dbt.adapters.zlayout.adapter.materialize.model_settings import ModelSettings
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.read.query_inputs import (
     FilesInput,
@@ -83,7 +83,7 @@ class Origin:
 
 
 def origin_of(
-    sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelWrite, reads: Mapping[str, TableRead]
+    sql: str, frame: DataFrame, model: Mapping[str, Any], wanted: ModelSettings, reads: Mapping[str, TableRead]
 ) -> Origin:
     """Returns what the rows of a model's query are made from.
 
@@ -111,7 +111,7 @@ def origin_of(
 
 
 def reasons_to_run(
-    spark: SparkSession, before: Mapping[str, Any], model: Mapping[str, Any], wanted: ModelWrite
+    spark: SparkSession, before: Mapping[str, Any], model: Mapping[str, Any], wanted: ModelSettings
 ) -> list[str]:
     """Returns what has changed since a model's last run, as far as that is known without compiling the model."""
     unknown = before.get("unknown")
@@ -178,7 +178,7 @@ def _sources(before: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     return {name: each for name, each in found.items() if isinstance(each, Mapping)}
 
 
-def _settings_digest(model: Mapping[str, Any], wanted: ModelWrite) -> str:
+def _settings_digest(model: Mapping[str, Any], wanted: ModelSettings) -> str:
     settings = asdict(replace(wanted, skip_unchanged=False))
     header = model["config"].get("sql_header")
     return digest_of(json.dumps([settings, header], sort_keys=True, default=_plain))

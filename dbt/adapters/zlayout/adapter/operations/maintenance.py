@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
-from dbt.adapters.zlayout.adapter.materialize.model_write import cluster_settings
+from dbt.adapters.zlayout.adapter.materialize.model_settings import cluster_settings
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table, opened_table
 from dbt.adapters.zlayout.adapter.operations.diagnostics import problem_line
 from dbt.adapters.zlayout.adapter.operations.progress import progress_of

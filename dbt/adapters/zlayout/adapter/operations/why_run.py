@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.materialize.model_write import read_model
+from dbt.adapters.zlayout.adapter.materialize.model_settings import read_model
 from dbt.adapters.zlayout.adapter.materialize.origin import FILE_CHANGED, NO_ORIGIN, reasons_to_run, sources_text
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of, table_of_node
 from dbt.adapters.zlayout.adapter.output import json_text

@@ -1,14 +1,13 @@
-"""Reads and checks the settings of a dbt model, warns about likely mistakes, and writes the model in one commit."""
+"""Reads and checks the settings of a dbt model, and warns about likely mistakes."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.dbt_errors import warn
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
 from dbt.adapters.zlayout.config.column_names import spelled_as
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig, parse_incremental
@@ -25,19 +24,10 @@ from dbt.adapters.zlayout.config.table_type import asks_for_merge_on_read
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
-from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
-from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
-from dbt.adapters.zlayout.table.advice import with_chosen_keys
-from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
-
+    pass
 
 _UNSUPPORTED = {
     "clustered_by": "tables have no buckets; use zorder instead",
@@ -54,7 +44,7 @@ _MANY_FILES, _FEW_ROWS = 100, 10
 
 
 @dataclass(frozen=True)
-class ModelWrite:
+class ModelSettings:
     """How to write the rows of a model: its settings, parsed.
 
     Attributes:
@@ -93,7 +83,7 @@ class _ModelConfig:
     values: Mapping[str, Any] = field(compare=False)
 
 
-def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
+def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelSettings:
     """Reads and checks a node.
 
     Args:
@@ -110,7 +100,7 @@ def read_model(model: Mapping[str, Any], schema_root: str | None) -> ModelWrite:
     writing = replace(table_config.writing, location_root=table_config.writing.location_root or schema_root)
     columns: Mapping[str, Any] = model.get("columns") or {}
     persisted: Mapping[str, Any] = config.get("persist_docs") or {}
-    return ModelWrite(
+    return ModelSettings(
         comment=(model.get("description") or None) if persisted.get("relation") else None,
         column_comments=_descriptions(columns) if persisted.get("columns") else {},
         column_names=tuple(columns),
@@ -150,46 +140,6 @@ def cluster_settings(config: Mapping[str, Any], given: Mapping[str, Any] | None 
 def subject_of(model: Mapping[str, Any]) -> str:
     """Returns the name of a node in errors and warnings, such as 'model orders'."""
     return f"{model.get('resource_type', 'model')} {model['name']}"
-
-
-def write_model(
-    name: str,
-    dataframe: DataFrame,
-    wanted: ModelWrite,
-    *,
-    progress: Callable[[str], None],
-    made_from: Mapping[str, Any] | None = None,
-    changes_taken: Sequence[ChangesTaken] = (),
-) -> CommitSummary:
-    """Replaces a table with a model's rows, in a new version. Warns about documented columns that the query lacks.
-
-    Args:
-        name: ``schema.identifier``, in backquotes.
-        dataframe: The model's query, not run yet.
-        wanted: From `read_model`.
-        progress: Receives a line every few seconds.
-        made_from: What the rows were made from, `Origin.to_dict`.
-        changes_taken: The tables that the query reads as changes.
-    """
-    spark, how = dataframe.sparkSession, wanted.incremental
-    feed = None if how.deleted_when is None else ChangeFeed(how.deleted_when, how.unique_key, wanted.column_names)
-    table = Catalog(spark).name(name)
-    comments = _in_case_of(dataframe.columns, wanted, name)
-    with with_chosen_keys(spark, table, dataframe, wanted.table_config, progress) as (rows, config):
-        replacement = Replacement(
-            name=table,
-            frame=rows,
-            config=config,
-            description=Description(wanted.comment, wanted.properties),
-            column_comments=comments,
-            not_null=wanted.not_null,
-            feed=feed,
-            progress=progress,
-            made_from=made_from,
-            changes_taken=changes_taken,
-        )
-        _, done = replace_table(spark, replacement)
-    return done
 
 
 # dbt checks a model and later writes it, in two calls that pass nothing on. Both need the parsed settings.
@@ -251,22 +201,7 @@ def _has_not_null(constraints: Sequence[Mapping[str, Any]] | None) -> bool:
     return any(constraint["type"] == "not_null" for constraint in constraints or ())
 
 
-def _in_case_of(names: Sequence[str], wanted: ModelWrite, table: str) -> dict[str, str]:
-    """Returns the comments, keyed by the column names as the query spells them."""
-    any_case = {name.lower(): name for name in names}
-    found = {
-        name: name if name in names else None if name in wanted.exact_names else any_case.get(name.lower())
-        for name in wanted.column_comments
-    }
-    if missing := [name for name, column in found.items() if column is None]:
-        warn(
-            f"In relation {table}: The following columns are specified in the schema but are not present in the"
-            f" database: {', '.join(missing)}"
-        )
-    return {column: wanted.column_comments[name] for name, column in found.items() if column is not None}
-
-
-def model_warnings(wanted: ModelWrite) -> list[str]:
+def model_warnings(wanted: ModelSettings) -> list[str]:
     """Warnings about the settings of a model, before it is written."""
     how = wanted.incremental
     if how.strategy == "append" or not how.only_adds:
@@ -304,7 +239,7 @@ def unused_settings(model: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
+def key_warning(wanted: ModelSettings, columns: Sequence[str]) -> str | None:
     """Returns a warning if the query lacks a column of ``unique_key``, because later runs would fail; otherwise None.
 
     Args:
@@ -325,7 +260,7 @@ def key_warning(wanted: ModelWrite, columns: Sequence[str]) -> str | None:
     )
 
 
-def partition_warning(wanted: ModelWrite, rows: int, files: int) -> str | None:
+def partition_warning(wanted: ModelSettings, rows: int, files: int) -> str | None:
     """Returns a warning if partitioning leaves very few rows in each file; otherwise None."""
     columns = wanted.table_config.partitioning.columns
     if not columns or files < _MANY_FILES or rows >= _FEW_ROWS * files:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.materialize import model_write
-from dbt.adapters.zlayout.adapter.materialize.model_write import (
-    ModelWrite,
+from dbt.adapters.zlayout.adapter.materialize import model_settings
+from dbt.adapters.zlayout.adapter.materialize.model_settings import (
+    ModelSettings,
     key_warning,
     model_warnings,
     partition_warning,
@@ -22,9 +22,6 @@ from dbt.adapters.zlayout.config.clustering import ClusteringConfig
 from dbt.adapters.zlayout.config.incremental import IncrementalConfig
 from dbt.adapters.zlayout.config.table_config import TableConfig
 from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.spark.commit.publish import Description
-from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
-from dbt.adapters.zlayout.spark.write.replace import Replacement
 
 
 def node(**config: Any) -> dict[str, Any]:
@@ -91,14 +88,14 @@ def test_check_and_write_parse_the_settings_of_a_model_once(monkeypatch: pytest.
         parsed.append(values)
         return TableConfig()
 
-    monkeypatch.setattr(model_write, "read_table_config", read_table_config)
+    monkeypatch.setattr(model_settings, "read_table_config", read_table_config)
     for root in (None, "/lake/s"):
         read = read_model(node(clustering="inline", cluster_every=77), root)
         assert read.table_config.writing.location_root == root
     assert len(parsed) == 1
     read_model(node(clustering="inline", cluster_every=78), None)
     assert len(parsed) == 2
-    model_write._parsed.cache_clear()
+    model_settings._parsed.cache_clear()
 
 
 def test_a_merge_on_read_model_passes_its_key_and_settings_to_the_table() -> None:
@@ -159,83 +156,16 @@ def test_table_properties_become_text() -> None:
     assert read_model(node(tblproperties={"team": "x", "tier": 1}), None).properties == {"team": "x", "tier": "1"}
 
 
-def test_comments_are_keyed_as_the_query_spells_columns_and_missing_columns_are_a_warning(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    warned: list[str] = []
-    monkeypatch.setattr(model_write, "warn", warned.append)
-    wanted = ModelWrite(column_comments={"A": "one", "b": "two", "gone": "x"})
-    found = model_write._in_case_of(["a", "B"], wanted, "s.t")
-    assert found == {"a": "one", "B": "two"}
-    (told,) = warned
-    assert told.startswith("In relation s.t: ")
-    assert told.endswith("not present in the database: gone")
-
-
-def test_a_quoted_column_does_not_match_another_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    warned: list[str] = []
-    monkeypatch.setattr(model_write, "warn", warned.append)
-    wanted = ModelWrite(column_comments={"A": "one"}, exact_names=frozenset({"A"}))
-    assert model_write._in_case_of(["a"], wanted, "s.t") == {}
-    assert len(warned) == 1
-
-
-def test_an_exact_match_of_a_column_name_comes_before_another_case() -> None:
-    wanted = ModelWrite(column_comments={"A": "one"})
-    assert model_write._in_case_of(["a", "A"], wanted, "s.t") == {"A": "one"}
-
-
-@pytest.fixture
-def replaced(monkeypatch: pytest.MonkeyPatch) -> list[Replacement]:
-    """What was to be written, in place of the write."""
-    wanted: list[Replacement] = []
-
-    class Named:
-        def __init__(self, _: object) -> None:
-            pass
-
-        def name(self, text: str) -> str:
-            return text
-
-    monkeypatch.setattr(model_write, "Catalog", Named)
-    monkeypatch.setattr(model_write, "replace_table", lambda _, given: (wanted.append(given), "the commit"))
-    return wanted
-
-
-class Frame:
-    sparkSession = "the session"  # noqa: N815 # pyspark's name
-    columns = ("a",)
-
-
-def test_settings_and_extras_reach_the_table(replaced: list[Replacement]) -> None:
-    config = TableConfig(clustering=ClusteringConfig((("a",),)))
-    wanted = ModelWrite("text", {"A": "one"}, {"team": "x"}, ("a",), table_config=config)
-    frame: Any = Frame()
-    done: Any = model_write.write_model("`s`.`t`", frame, wanted, progress=print)
-    assert done == "the commit"
-    name: Any = "`s`.`t`"
-    description = Description("text", {"team": "x"})
-    assert replaced == [Replacement(name, frame, config, description, {"a": "one"}, ("a",), None, print)]
-
-
 def test_deleted_when_on_a_model_that_keeps_no_rows_is_an_error() -> None:
     with pytest.raises(ConfigError, match="does not fit materialized='table', which keeps no row to delete"):
         read_model(node(materialized="table", deleted_when="op = 'D'"), None)
-
-
-def test_a_first_run_passes_the_condition_and_key_of_a_change_feed(replaced: list[Replacement]) -> None:
-    config = {"materialized": "incremental", "incremental_strategy": "merge", "unique_key": ["a", "`b.c`"]}
-    wanted = read_model(node(**config, deleted_when="op = 'D'"), None)
-    frame: Any = Frame()
-    model_write.write_model("s.t", frame, wanted, progress=print)
-    assert replaced[0].feed == ChangeFeed("op = 'D'", ("a", "b.c"), ("A", "b"))
 
 
 def incremental_node(**config: Any) -> dict[str, Any]:
     return {"name": "m", "config": {"materialized": "incremental", **config}, "columns": {}, "constraints": []}
 
 
-def read(**config: Any) -> ModelWrite:
+def read(**config: Any) -> ModelSettings:
     return read_model(incremental_node(**config), None)
 
 

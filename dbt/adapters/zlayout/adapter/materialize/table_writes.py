@@ -1,4 +1,4 @@
-"""Writes to an existing table in one commit: rows by a model's strategy, and changes since a snapshot's last run."""
+"""Writes to a table in one commit: a model's rows in place of all, rows by its strategy, changes of a snapshot."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.materialize.model_write import ModelWrite
+from dbt.adapters.zlayout.adapter.dbt_errors import warn
+from dbt.adapters.zlayout.adapter.materialize.model_settings import ModelSettings
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS
 from dbt.adapters.zlayout.errors import TableNotFoundError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
+from dbt.adapters.zlayout.spark.write.incoming_rows import ChangeFeed
+from dbt.adapters.zlayout.spark.write.replace import Replacement, replace_table
+from dbt.adapters.zlayout.table.advice import with_chosen_keys
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken
 
@@ -25,7 +30,47 @@ _CHANGE_TYPE = "dbt_change_type"
 _UNIQUE_KEY = "dbt_unique_key"
 
 
-def managed_table(session: SparkSession, name: str, wanted: ModelWrite, progress: Callable[[str], None]) -> ZTable:
+def write_model(
+    name: str,
+    dataframe: DataFrame,
+    wanted: ModelSettings,
+    *,
+    progress: Callable[[str], None],
+    made_from: Mapping[str, Any] | None = None,
+    changes_taken: Sequence[ChangesTaken] = (),
+) -> CommitSummary:
+    """Replaces a table with a model's rows, in a new version. Warns about documented columns that the query lacks.
+
+    Args:
+        name: ``schema.identifier``, in backquotes.
+        dataframe: The model's query, not run yet.
+        wanted: From `read_model`.
+        progress: Receives a line every few seconds.
+        made_from: What the rows were made from, `Origin.to_dict`.
+        changes_taken: The tables that the query reads as changes.
+    """
+    spark, how = dataframe.sparkSession, wanted.incremental
+    feed = None if how.deleted_when is None else ChangeFeed(how.deleted_when, how.unique_key, wanted.column_names)
+    table = Catalog(spark).name(name)
+    comments = _in_case_of(dataframe.columns, wanted, name)
+    with with_chosen_keys(spark, table, dataframe, wanted.table_config, progress) as (rows, config):
+        replacement = Replacement(
+            name=table,
+            frame=rows,
+            config=config,
+            description=Description(wanted.comment, wanted.properties),
+            column_comments=comments,
+            not_null=wanted.not_null,
+            feed=feed,
+            progress=progress,
+            made_from=made_from,
+            changes_taken=changes_taken,
+        )
+        _, done = replace_table(spark, replacement)
+    return done
+
+
+def managed_table(session: SparkSession, name: str, wanted: ModelSettings, progress: Callable[[str], None]) -> ZTable:
     """Opens the table that new rows go to. Takes over a plain Parquet table first.
 
     Args:
@@ -52,7 +97,7 @@ def managed_table(session: SparkSession, name: str, wanted: ModelWrite, progress
 def write_increment(
     table: ZTable,
     rows: DataFrame,
-    wanted: ModelWrite,
+    wanted: ModelSettings,
     *,
     batch: Mapping[str, Any] | None,
     progress: Callable[[str], None],
@@ -95,7 +140,7 @@ def write_increment(
     return table.merge(rows, **how.merge_rules, stored_columns=wanted.column_names, **common)
 
 
-def kept_settings(wanted: ModelWrite) -> dict[str, Any]:
+def kept_settings(wanted: ModelSettings) -> dict[str, Any]:
     """Returns the settings that each run applies again to an existing table: layout, descriptions, not-null columns."""
     described = wanted.comment is not None or wanted.properties
     return {
@@ -146,7 +191,7 @@ def rows_to_merge(staged: DataFrame, columns: Mapping[str, str]) -> DataFrame:
 def write_changes(
     table: ZTable,
     rows: DataFrame,
-    wanted: ModelWrite,
+    wanted: ModelSettings,
     *,
     columns: Mapping[str, str],
     valid_to_current: str | None,
@@ -187,3 +232,18 @@ def _is_working_column(name: str) -> bool:
 
 def _is_current(valid_to: str, valid_to_current: str | None) -> str:
     return f"({valid_to} is null or {valid_to} = {valid_to_current})" if valid_to_current else f"({valid_to} is null)"
+
+
+def _in_case_of(names: Sequence[str], wanted: ModelSettings, table: str) -> dict[str, str]:
+    """Returns the comments, keyed by the column names as the query spells them."""
+    any_case = {name.lower(): name for name in names}
+    found = {
+        name: name if name in names else None if name in wanted.exact_names else any_case.get(name.lower())
+        for name in wanted.column_comments
+    }
+    if missing := [name for name, column in found.items() if column is None]:
+        warn(
+            f"In relation {table}: The following columns are specified in the schema but are not present in the"
+            f" database: {', '.join(missing)}"
+        )
+    return {column: wanted.column_comments[name] for name, column in found.items() if column is not None}
