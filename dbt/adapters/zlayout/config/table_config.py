@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.config.clustering import (
 )
 from dbt.adapters.zlayout.config.column_names import (
     ColumnSet,
+    as_columns,
     described_set,
     folded_set,
     format_column_path,
@@ -212,6 +213,53 @@ class OptionalIndexes:
         """
         have = others._described
         return [text for key, text in self._described.items() if key not in have]
+
+    def plus(self, more: OptionalIndexes) -> OptionalIndexes:
+        """Returns what both ask for; columns are those of the first in any case and order."""
+        filtered = {folded_set((path,)): path for path in (*(more.bloom or ()), *(self.bloom or ()))}
+        looked_up = {folded_set(each): each for each in (*(more.lookup or ()), *(self.lookup or ()))}
+        bloom = (*(self.bloom or ()), *(more.bloom or ()))
+        lookup = (*(self.lookup or ()), *(more.lookup or ()))
+        expressions = (*(self.stats_expressions or ()), *(more.stats_expressions or ()))
+        return OptionalIndexes(
+            tuple(dict.fromkeys(filtered[folded_set((path,))] for path in bloom)) or None,
+            tuple(dict.fromkeys(looked_up[folded_set(each)] for each in lookup)) or None,
+            tuple(dict.fromkeys(expressions)) or None,
+        )
+
+    def minus(self, unwanted: OptionalIndexes) -> OptionalIndexes:
+        """Returns these without unwanted ones, whose columns may be in any case and order."""
+        bloom = {folded_set((path,)) for path in unwanted.bloom or ()}
+        lookup = set(map(folded_set, unwanted.lookup or ()))
+        expressions = unwanted.stats_expressions or ()
+        return OptionalIndexes(
+            tuple(path for path in self.bloom or () if folded_set((path,)) not in bloom) or None,
+            tuple(each for each in self.lookup or () if folded_set(each) not in lookup) or None,
+            tuple(each for each in self.stats_expressions or () if each not in expressions) or None,
+        )
+
+    def lacking_of(self, unwanted: OptionalIndexes) -> list[str]:
+        """Returns a sentence for each of some indexes that is not among these."""
+        have = {(key, folded_set(columns)): format_column_set(columns) for key, columns in self.column_sets}
+        words = {settings.BLOOM.key: "Bloom filters", settings.LOOKUP.key: "lookup index"}
+        expressions = self.stats_expressions or ()
+        listed = ", ".join(map(repr, expressions)) or "none"
+        return [
+            f"{key}: {described_set(columns)} has no {words[key]}; those that have some: "
+            + (", ".join(text for (of, _), text in have.items() if of == key) or "none")
+            for key, columns in unwanted.column_sets
+            if (key, folded_set(columns)) not in have
+        ] + [
+            f"stats_expressions: {each!r} has no statistics; those that have some: {listed}"
+            for each in unwanted.stats_expressions or ()
+            if each not in expressions
+        ]
+
+    def with_columns(self, known: Iterable[ColumnPath]) -> OptionalIndexes:
+        """Returns these with a column in place of each expression that is called like one."""
+        names = tuple(known)
+        bloom, lookup = as_columns(self.bloom or (), names), self.lookup or ()
+        return replace(self, bloom=bloom, lookup=tuple(as_columns(each, names) for each in lookup))
 
     @property
     def _described(self) -> dict[tuple[str, object], str]:

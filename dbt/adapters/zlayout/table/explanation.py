@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
 from dbt.adapters.zlayout.quantities import counted, ruled_lines, size_text
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
-from dbt.adapters.zlayout.spark.index.optional_indexes import lacking_expressions, lacking_parts
+from dbt.adapters.zlayout.spark.index.lacking_indexes import lacking_expressions, lacking_parts
 from dbt.adapters.zlayout.spark.read.conditions import predicates_that_fit
 from dbt.adapters.zlayout.spark.read.explain import ExplainedScan, empty_scan, explain_predicate
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
-from dbt.adapters.zlayout.spark.index.optional_indexes import lacking_parts
+from dbt.adapters.zlayout.spark.index.lacking_indexes import lacking_parts
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of

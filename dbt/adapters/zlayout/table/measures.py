@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.publish.formats import versions_shown
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files
-from dbt.adapters.zlayout.spark.index.optional_indexes import lacking_parts
+from dbt.adapters.zlayout.spark.index.lacking_indexes import lacking_parts
 from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of

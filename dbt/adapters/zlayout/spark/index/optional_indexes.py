@@ -18,9 +18,6 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.column_names import (
     ColumnSet,
-    as_columns,
-    described_set,
-    folded_set,
     format_column_path,
     format_column_set,
 )
@@ -29,16 +26,13 @@ from dbt.adapters.zlayout.errors import ConfigError, ConflictError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import writer_rules
 from dbt.adapters.zlayout.index.lookup.lookup_key import KeyPaths
-from dbt.adapters.zlayout.predicate.expr import EXPRESSION, ColumnPath
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
-from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import Renewed, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import (
     check_expressions,
-    expressions_of,
     joined_statistics,
     pieces_of_expressions,
     statistics_of_expressions,
@@ -46,9 +40,16 @@ from dbt.adapters.zlayout.spark.commit.expression_stats import (
 )
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewFilters, NewLookups, NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
-from dbt.adapters.zlayout.spark.files.distinct_values import Pieces, Wanted
+from dbt.adapters.zlayout.spark.files.distinct_values import Pieces
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
 from dbt.adapters.zlayout.spark.index.file_values import optional_of_files
+from dbt.adapters.zlayout.spark.index.lacking_indexes import (
+    files_unmeasured,
+    lacking_and_tried,
+    lacking_files,
+    wanted_columns,
+    with_rows,
+)
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.session import newest_managed
 from dbt.adapters.zlayout.spark.schema.types import fields_of
@@ -184,12 +185,12 @@ def _build_some(
         base = transaction.known_base(name)
         opened = opened.at_snapshot(base)
         before = config_of(base).indexes
-        layout = _layout(base, _plus(before, more), name)
+        layout = _layout(base, before.plus(more), name)
         check_expressions(spark, more, layout, str(name))
         lacking = unmeasured = uncomputed = base.files[:0]
         left = False
         if tried is not None:
-            every = _lacking_files(spark, opened, layout)
+            every = lacking_files(spark, opened, layout)
             untried = _among(base.files, every).minus(tried)
             first = _first_of(untried)
             lacking, unmeasured, uncomputed = (_among(files, [first]) for files in every)
@@ -200,7 +201,7 @@ def _build_some(
         if renewed is None and pieces == Pieces() and layout.config.indexes == before:
             return opened, left
         made = NewOptional.of(pieces, lacking.plus(uncomputed))
-        indexes = partial(_plus_unless_dropped, before=before, more=_minus(layout.config.indexes, before))
+        indexes = partial(_plus_unless_dropped, before=before, more=layout.config.indexes.minus(before))
         return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
 
 
@@ -224,21 +225,10 @@ def optional_pieces(
         layout: The table's settings and columns.
         progress: Called with a line of text as the work goes on.
     """
-    uncomputed = _read_as_stored(store, _with_rows(uncomputed), layout)
+    uncomputed = _read_as_stored(store, with_rows(uncomputed), layout)
     computed = pieces_of_expressions(spark, store, instant, uncomputed, layout, progress)
     of_columns = optional_of_files(spark, store, instant, lacking, wanted_columns(layout), progress)
     return Pieces.together([of_columns, computed])
-
-
-def wanted_columns(layout: TableLayout) -> Wanted:
-    """Returns the Bloom filters and lookup indexes of a table's columns."""
-    return Wanted(layout.filtered, layout.looked_up)
-
-
-def _lacking_files(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> list[DataFiles]:
-    """Returns the files that lack something of columns, statistics of expressions, or something else of these."""
-    of_columns = files_without(opened, wanted_columns(layout))
-    return [of_columns, _files_unmeasured(spark, opened, layout), _files_uncomputed(spark, opened, layout)]
 
 
 def _among(files: DataFiles, others: Iterable[DataFiles]) -> DataFiles:
@@ -282,15 +272,15 @@ def drop_index(
         base = transaction.known_base(name)
         opened = opened.at_snapshot(base)
         before = config_of(base).indexes
-        unwanted = _named(unwanted, filterable_columns(base.schema_json, base.partition_by))
-        if problems := _unknown(before, unwanted):
+        unwanted = unwanted.with_columns(filterable_columns(base.schema_json, base.partition_by))
+        if problems := before.lacking_of(unwanted):
             raise ConfigError(problems, str(name))
-        layout = _layout(base, _minus(before, unwanted), name)
+        layout = _layout(base, before.minus(unwanted), name)
         if layout.config.indexes == before:
             return opened, _built(spark, opened)
-        gone = _minus(before, layout.config.indexes)
+        gone = before.minus(layout.config.indexes)
         dropped = _dropped(opened, gone)
-        indexes = partial(_minus, unwanted=gone)
+        indexes = partial(OptionalIndexes.minus, unwanted=gone)
         opened = _committed(spark, name, opened, transaction, layout, dropped, indexes, progress)
     return opened, _built(spark, opened)
 
@@ -314,82 +304,6 @@ def _as_known(gone: Sequence[ColumnSet], known: Iterable[KeyPaths]) -> frozenset
     return frozenset(wanted | {paths for paths, text in spelled.items() if text in wanted})
 
 
-def lacks_values(opened: TableSnapshot) -> bool:
-    """Returns whether a file lacks something that the table's settings ask for, and that was never tried."""
-    layout = TableLayout.of_version(opened.snapshot)
-    wanted = wanted_columns(layout)
-    return bool(wanted.columns) and len(files_without(opened, wanted)) > 0
-
-
-def files_without(opened: TableSnapshot, wanted: Wanted) -> DataFiles:
-    """Returns the files that lack a Bloom filter or lookup entries, unless reading them has been tried."""
-    lacks, tried = _lacking(opened, wanted)
-    return opened.files.filter(pa.array(lacks & ~tried))
-
-
-def lacking_parts(opened: TableSnapshot) -> list[str]:
-    """Returns a sentence for each Bloom filter and lookup index on columns that files lack."""
-    return _gaps(opened, wanted_columns(TableLayout.of_version(opened.snapshot)), "")
-
-
-def lacking_expressions(spark: SparkSession, opened: TableSnapshot) -> list[str]:
-    """Returns a sentence for each index of an expression that files lack, as this session understands it."""
-    layout = TableLayout.of_version(opened.snapshot)
-    if not layout.config.indexes.expressions:
-        return []
-    here = " that this session can use (its ANSI mode, time zone and other settings count)"
-    found = _gaps(opened, wanted_expressions(spark, layout), here)
-    files = _with_rows(opened.files)
-    for each in expressions_of(spark, layout, layout.config.indexes.stats_expressions):
-        lacking = int(_unmeasured(opened, files, each.column.path).sum())
-        found += [_gap(lacking, opened, f"statistics of {each.column.path[1]}", here)] if lacking else []
-    return found
-
-
-def _gaps(opened: TableSnapshot, wanted: Wanted, here: str) -> list[str]:
-    parts = [(Wanted((each,)), f"Bloom filter on {_shown((each.path,))}") for each in wanted.filtered]
-    parts += [
-        (Wanted((), (each,)), f"entries in the lookup index on {_shown(each.paths)}") for each in wanted.looked_up
-    ]
-    counts = [(len(_with_rows(files_without(opened, part))), what) for part, what in parts]
-    return [_gap(lacking, opened, what, here) for lacking, what in counts if lacking]
-
-
-def _shown(paths: KeyPaths) -> str:
-    return format_column_set(tuple(path[:2] if path[0] == EXPRESSION else path for path in paths))
-
-
-def _gap(lacking: int, opened: TableSnapshot, what: str, here: str) -> str:
-    have = "has" if lacking == 1 else "have"
-    of = f"{lacking:,} of {counted(len(opened.files), 'file')}"
-    return f"{of} {have} no {what}{here}; {'zlayout_index' if opened.managed else 'zlayout_refresh_index'} adds them"
-
-
-def lacks_expressions(spark: SparkSession, opened: TableSnapshot) -> bool:
-    """Returns whether a file lacks what the table's settings ask for of an expression."""
-    layout = TableLayout.of_version(opened.snapshot)
-    if not layout.config.indexes.expressions:
-        return False
-    return len(_files_unmeasured(spark, opened, layout)) > 0 or len(_files_uncomputed(spark, opened, layout)) > 0
-
-
-def _lacking(opened: TableSnapshot, wanted: Wanted) -> tuple[Flags, Flags]:
-    """Returns which files lack something, and of which of these files each lacking part cannot be had."""
-    files = opened.files
-    filters, lookups = opened.index.membership(files), opened.index.lookups(files)
-    lacks, untried = (np.zeros(len(files), dtype=bool) for _ in range(2))
-    nothing = np.zeros(len(files), dtype=bool)
-    for column in wanted.filtered:
-        known, refused = (nothing, nothing) if filters is None else filters.state(column.path, str(column.type))
-        lacks |= ~known
-        untried |= ~(known | refused)
-    for key in wanted.looked_up:
-        known, refused = (nothing, nothing) if lookups is None else (lookups.covered(key), lookups.untold(key))
-        lacks |= ~known
-        untried |= ~(known | refused)
-    return lacks, ~untried
-
-
 def _read(
     bloom: Sequence[str] | str, lookup: ColumnSets, stats_expressions: Sequence[str] | str, name: TableRef
 ) -> OptionalIndexes:
@@ -404,93 +318,15 @@ def _read(
     return found
 
 
-def _named(indexes: OptionalIndexes, known: Iterable[ColumnPath]) -> OptionalIndexes:
-    """Returns indexes with a column in place of each expression that is called like one."""
-    names = tuple(known)
-    bloom, lookup = as_columns(indexes.bloom or (), names), indexes.lookup or ()
-    return replace(indexes, bloom=bloom, lookup=tuple(as_columns(each, names) for each in lookup))
-
-
-def _plus(before: OptionalIndexes, more: OptionalIndexes) -> OptionalIndexes:
-    """Returns what both ask for; columns are those of the first in any case and order."""
-    filtered = {folded_set((path,)): path for path in (*(more.bloom or ()), *(before.bloom or ()))}
-    looked_up = {folded_set(each): each for each in (*(more.lookup or ()), *(before.lookup or ()))}
-    bloom = (*(before.bloom or ()), *(more.bloom or ()))
-    lookup = (*(before.lookup or ()), *(more.lookup or ()))
-    expressions = (*(before.stats_expressions or ()), *(more.stats_expressions or ()))
-    return OptionalIndexes(
-        tuple(dict.fromkeys(filtered[folded_set((path,))] for path in bloom)) or None,
-        tuple(dict.fromkeys(looked_up[folded_set(each)] for each in lookup)) or None,
-        tuple(dict.fromkeys(expressions)) or None,
-    )
-
-
 def _plus_unless_dropped(now: OptionalIndexes, before: OptionalIndexes, more: OptionalIndexes) -> OptionalIndexes:
     """Returns what a table asks for and more.
 
     Raises:
         _DroppedError: It asks for less than before.
     """
-    if _minus(before, now) != OptionalIndexes():
+    if before.minus(now) != OptionalIndexes():
         raise _DroppedError("another job dropped an index, or a column that it needs, meanwhile; build the rest again")
-    return _plus(now, more)
-
-
-def _minus(before: OptionalIndexes, unwanted: OptionalIndexes) -> OptionalIndexes:
-    bloom = {folded_set((path,)) for path in unwanted.bloom or ()}
-    lookup = set(map(folded_set, unwanted.lookup or ()))
-    expressions = unwanted.stats_expressions or ()
-    return OptionalIndexes(
-        tuple(path for path in before.bloom or () if folded_set((path,)) not in bloom) or None,
-        tuple(each for each in before.lookup or () if folded_set(each) not in lookup) or None,
-        tuple(each for each in before.stats_expressions or () if each not in expressions) or None,
-    )
-
-
-def _unknown(before: OptionalIndexes, unwanted: OptionalIndexes) -> list[str]:
-    """Returns a sentence for each index that a table does not have."""
-    have = {(key, folded_set(columns)): format_column_set(columns) for key, columns in before.column_sets}
-    words = {settings.BLOOM.key: "Bloom filters", settings.LOOKUP.key: "lookup index"}
-    expressions = before.stats_expressions or ()
-    listed = ", ".join(map(repr, expressions)) or "none"
-    return [
-        f"{key}: {described_set(columns)} has no {words[key]}; those that have some: "
-        + (", ".join(text for (of, _), text in have.items() if of == key) or "none")
-        for key, columns in unwanted.column_sets
-        if (key, folded_set(columns)) not in have
-    ] + [
-        f"stats_expressions: {each!r} has no statistics; those that have some: {listed}"
-        for each in unwanted.stats_expressions or ()
-        if each not in expressions
-    ]
-
-
-def _files_unmeasured(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
-    """Returns the files without statistics of one of the expressions, as this session understands them."""
-    files = _with_rows(opened.files)
-    lacks = np.zeros(len(files), dtype=bool)
-    for each in expressions_of(spark, layout, layout.config.indexes.stats_expressions):
-        lacks |= _unmeasured(opened, files, each.column.path)
-    return files.filter(pa.array(lacks))
-
-
-def _unmeasured(opened: TableSnapshot, files: DataFiles, path: ColumnPath) -> Flags:
-    """Returns which files have no statistics of an expression."""
-    bounds = opened.index.statistics(files, [path]).column(path)
-    if bounds is None:
-        return np.ones(len(files), dtype=bool)
-    lacks: Flags = ~bounds.null_count.is_valid().to_numpy(zero_copy_only=False)
-    return lacks
-
-
-def _files_uncomputed(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> DataFiles:
-    """Returns the files without a Bloom filter or entries of an expression, as this session understands them."""
-    return _with_rows(files_without(opened, wanted_expressions(spark, layout)))
-
-
-def _with_rows(files: DataFiles) -> DataFiles:
-    """Returns the files that have rows: of the others, Spark computes nothing."""
-    return files.filter(pc.greater(files["row_count"], 0))
+    return now.plus(more)
 
 
 def _renewed(
@@ -536,8 +372,8 @@ def _layout_after(indexes: Callable[[OptionalIndexes], OptionalIndexes], head: S
 def _built(spark: SparkSession, opened: TableSnapshot) -> IndexBuilt:
     layout = TableLayout.of_version(opened.snapshot)
     wanted = wanted_columns(layout), wanted_expressions(spark, layout)
-    of_columns, of_expressions = (opened.files.filter(pa.array(_lacking(opened, each)[0])) for each in wanted)
-    computable = _with_rows(of_expressions), _files_unmeasured(spark, opened, layout)
+    of_columns, of_expressions = (opened.files.filter(pa.array(lacking_and_tried(opened, each)[0])) for each in wanted)
+    computable = with_rows(of_expressions), files_unmeasured(spark, opened, layout)
     lacking = _among(opened.files, [of_columns, *computable])
     indexes = layout.config.indexes
     return IndexBuilt(

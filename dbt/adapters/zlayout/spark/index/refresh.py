@@ -28,12 +28,8 @@ from dbt.adapters.zlayout.spark.commit.publish import publish_to_others
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.adopt import adopt_table
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Examine, collect, examining
-from dbt.adapters.zlayout.spark.index.optional_indexes import (
-    build_index,
-    lacks_expressions,
-    lacks_values,
-    optional_pieces,
-)
+from dbt.adapters.zlayout.spark.index.lacking_indexes import lacks_expressions, lacks_values
+from dbt.adapters.zlayout.spark.index.optional_indexes import build_index, optional_pieces
 from dbt.adapters.zlayout.spark.index.outside_changes import drop_missing, missing_files, take_orphans
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry

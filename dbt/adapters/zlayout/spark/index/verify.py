@@ -35,7 +35,7 @@ from dbt.adapters.zlayout.spark.commit.expression_stats import lacking_of_expres
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
 from dbt.adapters.zlayout.spark.index.file_values import lacking_values
-from dbt.adapters.zlayout.spark.index.optional_indexes import wanted_columns
+from dbt.adapters.zlayout.spark.index.lacking_indexes import wanted_columns
 from dbt.adapters.zlayout.spark.index.outside_changes import missing_files
 from dbt.adapters.zlayout.spark.snapshot.table_layout import (
     TableLayout,
