@@ -5,11 +5,12 @@ For each index partition, a commit writes a delta slice for its files or, now an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,10 +22,18 @@ from dbt.adapters.zlayout.index.slice_writing import (
     slice_path,
     write_slices,
 )
-from dbt.adapters.zlayout.index.statistics.column_stats import stacked, with_null_columns
-from dbt.adapters.zlayout.index.statistics.merge import group_rows
+from dbt.adapters.zlayout.index.statistics.column_stats import (
+    AlignedStatistics,
+    bounds_of_stats,
+    column_paths,
+    stacked,
+    with_null_columns,
+)
+from dbt.adapters.zlayout.index.statistics.merge import fields_of, group_rows
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.layout.depth import box_overlap
+from dbt.adapters.zlayout.layout.spans import spans_of, validated
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
@@ -39,7 +48,7 @@ from dbt.adapters.zlayout.spark.commit.optional_slices import (
     NewOptional,
 )
 from dbt.adapters.zlayout.spark.files.distinct_values import Pieces
-from dbt.adapters.zlayout.spark.files.file_report import FileReport, depth_of, statistics_of
+from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -57,6 +66,8 @@ _MOST_DELTAS = 10
 # A commit reads old statistics of at most this many files (0.7 s for 32 columns). The statistics of larger partitions
 # stay unknown until the next base slice. Until then, pruning looks at each of their files.
 _MOST_RESTATED_FILES = 20_000
+# Beyond every limit: the next build makes a new curve.
+UNKNOWN_DRIFT = 1e9
 
 
 def put_slices(
@@ -270,3 +281,34 @@ def commit_files(
         commit = transaction.commit(change, index=update)
     optional.forget_staged(store)
     return commit
+
+
+def depth_of(column_stats: pa.Table, keys: Sequence[ColumnPath], partitions: Sequence[Hashable]) -> float:
+    """Returns the average number of files that share a point of the key space with a file.
+
+    Args:
+        column_stats: One row per file, as the index stores it.
+        partitions: Partition of each file. Files of different partitions never overlap.
+    """
+    names = column_paths(column_stats.schema)
+    numbers: dict[Hashable, int] = {}
+    partition = np.array([numbers.setdefault(each, len(numbers)) for each in partitions], dtype=np.int64)
+    stats = {key: column_stats.column(names[key]).combine_chunks() for key in keys if key in names}
+    spans = []
+    for key, each in stats.items():
+        bounds = bounds_of_stats(fields_of(each))
+        facts = validated(AlignedStatistics(each.field("value_count"), {key: bounds}), {key: bounds.type})
+        spans.append(spans_of(facts[key], bounds.type, len(each)))
+    return box_overlap([each.low for each in spans], [each.high for each in spans], partition).average_depth
+
+
+def drift_of(files: Sequence[FileReport], target_file_bytes: int) -> float:
+    """Returns how far the mean file size, or the largest size against the mean, is off target.
+
+    1.0 is on target. Fewer than two files give `UNKNOWN_DRIFT`.
+    """
+    if len(files) < 2:
+        return UNKNOWN_DRIFT
+    sizes = [each.file.size_bytes for each in files]
+    mean = sum(sizes) / len(sizes)
+    return round(max(mean / target_file_bytes, target_file_bytes / max(1.0, mean), max(sizes) / mean / 2), 3)

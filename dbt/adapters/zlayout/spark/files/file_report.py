@@ -1,24 +1,19 @@
-"""The report of a file that a task has written, small enough to collect, and figures on the layout of several files."""
+"""The report of a file that a task has written, small enough to collect."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, footer_statistics, footer_table
 from dbt.adapters.zlayout.index.footers.parquet_values import Bounds
 from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey, RunPiece
-from dbt.adapters.zlayout.index.statistics.column_stats import AlignedStatistics, bounds_of_stats, column_paths
-from dbt.adapters.zlayout.index.statistics.merge import fields_of
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
-from dbt.adapters.zlayout.layout.depth import box_overlap
-from dbt.adapters.zlayout.layout.spans import spans_of, validated
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.parquet_file import FloatFacts, WrittenFile
 from dbt.adapters.zlayout.spark.schema.arrow_columns import table_bytes, table_of
@@ -30,8 +25,6 @@ REPORT_SCHEMA = (
     "file string, statistics binary, missing string, filters binary, staged string, hashes binary, staged_hashes string"
 )
 _MOST_BYTES_IN_REPORT = 64 << 10
-# Beyond every limit: the next build makes a new curve.
-UNKNOWN_DRIFT = 1e9
 
 FilterPiece = bytes | str
 """Bloom filters of files, as an Arrow stream of `filter_table`; or the path of a file that holds it."""
@@ -174,37 +167,6 @@ def filters_of(store: Store, piece: FilterPiece) -> pa.Table:
 def statistics_of(files: Sequence[FileReport], tracked: Sequence[TrackedColumn]) -> pa.Table:
     """Returns the statistics of all files, one row per file, as the index stores them."""
     return pa.concat_tables([each.statistics for each in files]) if files else footer_table([], [], tracked)
-
-
-def depth_of(column_stats: pa.Table, keys: Sequence[ColumnPath], partitions: Sequence[Hashable]) -> float:
-    """Returns the average number of files that share a point of the key space with a file.
-
-    Args:
-        column_stats: One row per file, as the index stores it.
-        partitions: Partition of each file. Files of different partitions never overlap.
-    """
-    names = column_paths(column_stats.schema)
-    numbers: dict[Hashable, int] = {}
-    partition = np.array([numbers.setdefault(each, len(numbers)) for each in partitions], dtype=np.int64)
-    stats = {key: column_stats.column(names[key]).combine_chunks() for key in keys if key in names}
-    spans = []
-    for key, each in stats.items():
-        bounds = bounds_of_stats(fields_of(each))
-        facts = validated(AlignedStatistics(each.field("value_count"), {key: bounds}), {key: bounds.type})
-        spans.append(spans_of(facts[key], bounds.type, len(each)))
-    return box_overlap([each.low for each in spans], [each.high for each in spans], partition).average_depth
-
-
-def drift_of(files: Sequence[FileReport], target_file_bytes: int) -> float:
-    """Returns how far the mean file size, or the largest size against the mean, is off target.
-
-    1.0 is on target. Fewer than two files give `UNKNOWN_DRIFT`.
-    """
-    if len(files) < 2:
-        return UNKNOWN_DRIFT
-    sizes = [each.file.size_bytes for each in files]
-    mean = sum(sizes) / len(sizes)
-    return round(max(mean / target_file_bytes, target_file_bytes / max(1.0, mean), max(sizes) / mean / 2), 3)
 
 
 def _statistics(

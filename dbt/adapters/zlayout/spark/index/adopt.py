@@ -26,12 +26,11 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     unescaped,
 )
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit, CommitSummary
-from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
+from dbt.adapters.zlayout.spark.commit.commit_files import commit_files, depth_of
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, wait_a_tick
-from dbt.adapters.zlayout.spark.files.file_report import depth_of
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
 from dbt.adapters.zlayout.spark.index.optional_indexes import optional_pieces
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall

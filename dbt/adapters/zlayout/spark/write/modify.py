@@ -19,10 +19,9 @@ from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange, SchemaPlan, aligned, plan_schema
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit, CommitSummary
-from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
+from dbt.adapters.zlayout.spark.commit.commit_files import UNKNOWN_DRIFT, NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.files.file_report import UNKNOWN_DRIFT
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, timed
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written

@@ -26,11 +26,11 @@ from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit, CommitSummary
-from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
+from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files, drift_of
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, leave_catalogs, publish
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
-from dbt.adapters.zlayout.spark.files.file_report import FileReport, drift_of
+from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error, timed
 from dbt.adapters.zlayout.spark.read.record_tables import (
     check_names_are_free,
