@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import compiled_queries
 from dbt.adapters.zlayout.cli.main import zlayout
-from dbt.adapters.zlayout.cli.manifest import read_nodes
+from dbt.adapters.zlayout.cli.manifest import Manifest
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -357,7 +357,7 @@ def test_the_stored_manifest_is_what_dbt_v2_writes(tmp_path, monkeypatch):
     if os.environ.get("ZLAYOUT_GOLDEN") == "write":
         dbt_v2.MANIFEST.write_text(found)
     assert found == dbt_v2.MANIFEST.read_text()
-    nodes = read_nodes(dbt_v2.MANIFEST)
+    nodes = Manifest.read(dbt_v2.MANIFEST).named()
     in_manifest = {each.name: each.sql.strip() for each in compiled_queries(nodes, None)}
     assert set(in_manifest) == {"orders", "not_null_orders_k"}
     # Without the SQL, as after `dbt parse`, the files below target/compiled give it.
