@@ -53,6 +53,16 @@ def test_an_indexed_table_skips_files_and_reads_what_others_add(spark, plain, pa
     assert ZTable.for_name(spark, plain).index_status().num_rows > 0
 
 
+def test_every_verdict_on_an_indexed_table_tells_that_its_index_is_behind(spark, plain):
+    write_plain(spark, plain)
+    table = ZTable.adopt(spark, plain, zorder=["k"])
+    assert table.layout_report().verdict == table.verdict()
+    spark.sql(f"insert into {plain} select id, 3 k, 'a b' p from range(7)")
+    table = ZTable.for_name(spark, plain)
+    assert "the index does not fit" in table.verdict().sentence
+    assert table.layout_report().verdict == table.verdict()
+
+
 def test_an_indexed_table_is_explained(spark, plain):
     write_plain(spark, plain)
     ZTable.adopt(spark, plain, zorder=["k"])

@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
+from dbt.adapters.zlayout.spark.files.existing_files import listed_files
 from dbt.adapters.zlayout.spark.index.lacking_indexes import lacking_parts
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import merging_information, pending_plans
@@ -219,13 +220,18 @@ def _figures(after: Snapshot, commit: Commit, readable: bool) -> VersionFigures:
 
 
 def _without_index(opened: TableSnapshot) -> int:
-    """Returns how many files have no row in the index that fits them."""
+    """Returns how many files have no row in the index that fits them.
+
+    In the folder of a table that others write, every file counts. Footers are not read, other than for
+    ``information()``: a report may be about many tables.
+    """
+    files = opened.snapshot.files if opened.managed else listed_files(opened.store, opened.partition_columns)
 
     def identities(files: pa.Table) -> pa.Array:
         columns = [contiguous(files.column(name)) for name in ("path", "size_bytes")]
         return pc.binary_join_element_wise(columns[0], columns[1].cast(pa.string()), ":")
 
-    known = pc.is_in(identities(opened.snapshot.files.arrow), value_set=identities(opened.index.rows()))
+    known = pc.is_in(identities(files.arrow), value_set=identities(opened.index.rows()))
     return len(known) - int(pc.sum(known, min_count=0).as_py())
 
 
