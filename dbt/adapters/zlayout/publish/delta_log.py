@@ -39,6 +39,7 @@ from dbt.adapters.zlayout.store.uri import escaped
 from dbt.adapters.zlayout.timeline.files.action import Operation
 from dbt.adapters.zlayout.timeline.files.bounded_parquet import BoundedParquet
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.instant import HOUR_MS
 from dbt.adapters.zlayout.timeline.files.naming import is_base_path, is_own_name
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
@@ -55,7 +56,6 @@ _CHECKPOINT_EVERY = 10
 # A checkpoint holds all files, so large tables get fewer. Readers read at most this many commits after one.
 _MOST_COMMITS = 100
 _FILES_PER_COMMIT = 1_000
-_HOUR_MS = 3_600_000
 _REDO = "switch publishing to Delta off and on again: zlayout_publish writes a new one"
 _SCHEMA = "zlayout.schema"
 _TIMESTAMP_NTZ = "timestamp_ntz"
@@ -421,7 +421,7 @@ def _checkpoint_if_due(store: Store, written: Shown, table_id: str, state: Snaps
     old = sorted(
         file.path
         for file in files
-        if file.modified_ms < now_ms - retain_hours * _HOUR_MS
+        if file.modified_ms < now_ms - retain_hours * HOUR_MS
         and any(below < number for pattern in (_COMMIT, _CHECKPOINT) for below in _numbers([file], pattern))
     )
     store.delete(old)

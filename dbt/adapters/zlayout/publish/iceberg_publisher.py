@@ -72,6 +72,7 @@ from dbt.adapters.zlayout.publish.publication import (
 )
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.files.instant import HOUR_MS
 from dbt.adapters.zlayout.timeline.files.naming import is_base_path, is_own_name
 from dbt.adapters.zlayout.timeline.log.entry import Commit, TableState
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
@@ -82,7 +83,6 @@ _T = TypeVar("_T")
 _MAPPING = "schema.name-mapping.default"
 _METADATA_KEPT = 10
 _THREADS = 8
-_HOUR_MS = 3_600_000
 # Lists are short. Threads of their own would cost more than they gain.
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
 _WRITE = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
@@ -136,7 +136,7 @@ class Publisher:
         self._store = store
         self._timeline = timeline
         self._table_id = table_id
-        self._retain_ms = int(retain_hours * _HOUR_MS)
+        self._retain_ms = int(retain_hours * HOUR_MS)
         # A local disk gains little.
         self._threads = _THREADS if store.local_path(FOLDER) is None else 1
         # Iceberg's paths are not escaped.

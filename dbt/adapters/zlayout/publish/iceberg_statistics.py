@@ -17,7 +17,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.typedef import Record
 
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
-from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
+from dbt.adapters.zlayout.index.statistics.partitions import only_where, typed_partition_values
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.iceberg_manifests import DIGITS_OF_EIGHT_BYTES, WIDE_BYTES
 from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, field_id, partition_types
@@ -165,15 +165,11 @@ def _column(stats: pa.StructArray, row_counts: pa.Array, kind: str) -> tuple[_Va
         if kind not in ("string", "binary"):
             # Readers answer MIN and MAX with bounds, but not with those of texts, which may be cut.
             proven = pc.and_kleene(proven, stats.field(f"{side}_exact"))
-        bounds.append(_encoded(_only(values, proven), kind))
+        bounds.append(_encoded(only_where(values, proven), kind))
     # Readers skip files of nothing but NaN, though Spark takes NaN for the greatest number.
     other_values = pc.less(pc.add(nans, pc.fill_null(nulls, 0)), counts)
-    nan_counts = _only(nans, other_values).to_pylist() if floating else [None] * len(stats)
+    nan_counts = only_where(nans, other_values).to_pylist() if floating else [None] * len(stats)
     return counts.to_pylist(), nulls.to_pylist(), nan_counts, *bounds
-
-
-def _only(values: pa.Array, condition: pa.BooleanArray) -> pa.Array:
-    return pc.if_else(pc.fill_null(condition, False), values, pa.scalar(None, values.type))
 
 
 def _encoded(values: pa.Array, kind: str) -> _Values:
@@ -187,7 +183,7 @@ def _encoded(values: pa.Array, kind: str) -> _Values:
         values = values.cast(wanted)
     if pa.types.is_floating(wanted):
         # Footers have -0.0 for the minimum of 0.0 and 0.0 for the maximum of -0.0, and readers differ on their order.
-        values = _only(values, pc.not_equal(values, 0))
+        values = only_where(values, pc.not_equal(values, 0))
     encode = _encoder(kind)
     return [None if value is None else encode(value) for value in _plain(values, kind)]
 

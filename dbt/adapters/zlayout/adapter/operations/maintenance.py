@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.quantities import counted, number_text, size_text
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.table.maintenance import problems_of_execution
 from dbt.adapters.zlayout.table.ztable import ZTable
-from dbt.adapters.zlayout.timeline.files.instant import instant_ms
+from dbt.adapters.zlayout.timeline.files.instant import HOUR_MS, instant_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +39,6 @@ _OF_A_COMPACTION = ("strategy", "max_bytes", "where", "logs_only")
 _COMPACT_ARGUMENTS = {"plan", *_SWITCHES, *_OF_A_COMPACTION}
 _LAG_TEST = "zlayout_compaction_lag_at_most"
 _MOST_GROUPS = 20
-_MS_PER_HOUR = 3_600_000
 
 
 def cluster(
@@ -272,7 +271,7 @@ def exceeded_limits(information: Mapping[str, Any], limits: Mapping[str, float],
     found = {
         "commits": information.get("unmerged_commits", 0),
         "log_bytes": information.get("log_bytes", 0),
-        "hours": 0.0 if oldest is None else round((now_ms - instant_ms(oldest)) / _MS_PER_HOUR, 4),
+        "hours": 0.0 if oldest is None else round((now_ms - instant_ms(oldest)) / HOUR_MS, 4),
     }
     if information.get("pending_compactions"):
         advice = "execute the pending plans: dbt run-operation zlayout_compact with execute: true"

@@ -149,10 +149,11 @@ def _parser(column_type: pa.DataType, timezone: str | None) -> Callable[[pa.Arra
 
 def _matching(texts: pa.Array, pattern: str) -> pa.Array:
     """Returns the texts that match; null in place of others."""
-    return _only(texts, pc.match_substring_regex(texts, pattern))
+    return only_where(texts, pc.match_substring_regex(texts, pattern))
 
 
-def _only(values: pa.Array, condition: pa.Array) -> pa.Array:
+def only_where(values: pa.Array, condition: pa.Array) -> pa.Array:
+    """Returns the values with null wherever a condition is not true."""
     return pc.if_else(pc.fill_null(condition, False), values, pa.scalar(None, values.type))
 
 
@@ -161,7 +162,7 @@ def _integers(texts: pa.Array, column_type: pa.DataType) -> pa.Array:
     limit = 1 << (column_type.bit_width - 1)
     low, high = (pa.scalar(each, pa.int64()).cast(pa.decimal128(38, 0)) for each in (-limit, limit - 1))
     fits = pc.and_(pc.greater_equal(wide, low), pc.less_equal(wide, high))
-    return _only(wide, fits).cast(column_type)
+    return only_where(wide, fits).cast(column_type)
 
 
 def _decimals(texts: pa.Array, column_type: pa.DataType) -> pa.Array:
@@ -180,12 +181,12 @@ def _floats(texts: pa.Array, column_type: pa.DataType) -> pa.Array:
 def _dates(texts: pa.Array) -> pa.Array:
     days = pc.strptime(_matching(texts, r"^\d{4}-\d\d-\d\d$"), "%Y-%m-%d", unit="s", error_is_null=True)
     # strptime accepts 30 February and returns a day in March.
-    return _only(days.cast(pa.date32()), pc.equal(pc.strftime(days, "%Y-%m-%d"), texts))
+    return only_where(days.cast(pa.date32()), pc.equal(pc.strftime(days, "%Y-%m-%d"), texts))
 
 
 def _timestamps(texts: pa.Array, column_type: pa.DataType, timezone: str | None) -> pa.Array:
     spelled = _matching(texts, r"^\d{4}-\d\d-\d\d ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?$")
-    spelled = _only(spelled, pc.is_valid(_dates(pc.utf8_slice_codeunits(spelled, 0, 10))))
+    spelled = only_where(spelled, pc.is_valid(_dates(pc.utf8_slice_codeunits(spelled, 0, 10))))
     local = spelled.cast(pa.timestamp("us"))
     if column_type.tz is None:
         return local
@@ -198,4 +199,4 @@ def _timestamps(texts: pa.Array, column_type: pa.DataType, timezone: str | None)
     except pa.ArrowInvalid:  # Arrow does not know the zone, such as an offset
         return pa.nulls(len(texts), column_type)
     # A local time that occurs twice or not at all is ambiguous.
-    return _only(early, pc.equal(early, late)).cast(column_type)
+    return only_where(early, pc.equal(early, late)).cast(column_type)

@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.timeline.files.instant import HOUR_MS
 from dbt.adapters.zlayout.timeline.files.naming import log_path
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
@@ -26,7 +27,6 @@ from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files, forei
 from dbt.adapters.zlayout.timeline.retention.past import last_clean
 
 _LOG = logging.getLogger(__name__)
-_HOUR_MS = 3_600_000
 _NEXT_STEP = (
     "its rows are in the table: do not write them again; the next writer repeats what is missing, and so does "
     "zlayout_refresh_index"
@@ -194,7 +194,7 @@ def oldest_shown(opened: TableSnapshot, hours: float, now_ms: int) -> int | None
         StoreError, CorruptError, UnsupportedError: It is unknown what they see.
     """
     formats = config_of(opened.snapshot).publishing.formats or ()
-    since_ms = now_ms - hours * _HOUR_MS if hours else math.inf
+    since_ms = now_ms - hours * HOUR_MS if hours else math.inf
     return oldest_version_shown(opened.store, opened.table_id, formats, since_ms)
 
 

@@ -32,8 +32,7 @@ from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found
-from dbt.adapters.zlayout.spark.jobs.jobs import AS_STORED, Progress, in_halves
-from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, in_halves, reading_session
 from dbt.adapters.zlayout.spark.read.values_by_file import statistics_by_file
 from dbt.adapters.zlayout.spark.schema.types import split_partition_columns, with_plain_texts
 from dbt.adapters.zlayout.store import Store
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOG = logging.getLogger(__name__)
-_BATCH_ROWS = "65536"
 Seen = Mapping[ColumnPath, ColumnFooter]
 Examine = Callable[[DataFiles, Mapping[str, Sequence[TrackedColumn]]], Mapping[str, Seen]]
 """Reads columns of files: takes files and, by path, the columns to read of each. See `examining`."""
@@ -221,7 +219,7 @@ def _seen_in_data(
     Returns:
         Statistics by path and column. Files without a row are left out.
     """
-    session = _reading_session(spark)
+    session = reading_session(spark)
     by_columns: dict[tuple[TrackedColumn, ...], list[str]] = {}
     for path, columns in wanted.items():
         by_columns.setdefault(tuple(columns), []).append(path)
@@ -236,18 +234,3 @@ def _seen_in_data(
         for path, *row in zip(merged.column("path").to_pylist(), *entries, strict=True):
             found[path] = {each.path: entry for each, entry in zip(columns, row, strict=True)}
     return found
-
-
-def _reading_session(spark: SparkSession) -> SparkSession:
-    """Returns a session that reads a file completely and exactly as it is stored, or fails."""
-    use_driver_python(spark)
-    session = spark.newSession()
-    settings = {
-        **AS_STORED,
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.caseSensitive": "true",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": _BATCH_ROWS,
-    }
-    for key, value in settings.items():
-        session.conf.set(key, value)
-    return session

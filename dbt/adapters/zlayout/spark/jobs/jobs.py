@@ -16,7 +16,7 @@ from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
-from dbt.adapters.zlayout.spark.jobs.workers import failed_worker_problem
+from dbt.adapters.zlayout.spark.jobs.workers import failed_worker_problem, use_driver_python
 from dbt.adapters.zlayout.spark.jvm.session_settings import session_beside
 
 if TYPE_CHECKING:
@@ -104,6 +104,25 @@ def writing_session(spark: SparkSession) -> SparkSession:
         "spark.sql.timeType.enabled": "true",  # or Spark refuses TIME columns that the frame has
     }
     return session_beside(spark, settings)
+
+
+def reading_session(spark: SparkSession) -> SparkSession:
+    """Returns a new session that reads a file completely and exactly as it is stored, or fails.
+
+    It computes no expressions of the user, so it has none of the settings of the given session: the statistics of a
+    file are the same whoever collects them.
+    """
+    use_driver_python(spark)
+    session = spark.newSession()
+    settings = {
+        **AS_STORED,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    }
+    for key, value in settings.items():
+        session.conf.set(key, value)
+    return session
 
 
 def numbered_tasks(session: SparkSession, count: int) -> DataFrame:

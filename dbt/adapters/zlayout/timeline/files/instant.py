@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _INSTANT = re.compile(r"[0-9]{17}")
 INSTANT_DIGITS = 17
+HOUR_MS = 3_600_000
 # The end of year 9998, so that later instants and the times of later work can still be represented.
 LAST_MS = 253_370_764_799_999
 
@@ -52,7 +53,7 @@ def hours_before(instant: str, hours: float) -> str:
     >>> hours_before("20240301000000000", 24)
     '20240229000000000'
     """
-    return instant_of(max(0, instant_ms(instant) - int(hours * 3_600_000)))
+    return instant_of(max(0, instant_ms(instant) - int(hours * HOUR_MS)))
 
 
 def next_instant(after: str | None, now_ms: int) -> str:

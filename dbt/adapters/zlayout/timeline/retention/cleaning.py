@@ -9,6 +9,7 @@ from functools import partial
 
 from dbt.adapters.zlayout.errors import StoreError
 from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.timeline.files.instant import HOUR_MS
 from dbt.adapters.zlayout.timeline.files.naming import (
     CHECKPOINT_FOLDER,
     CURVE_FOLDER,
@@ -33,7 +34,6 @@ from dbt.adapters.zlayout.timeline.retention.past import (
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, Pending, list_pending, liveness
 
-_HOUR_MS = 3_600_000
 _TRIES = 5
 
 
@@ -122,7 +122,7 @@ def clean(
     if timeline.latest_version() is None:
         return CleanResult(0, 0, None, ())
     store = timeline.store
-    since_ms = now_ms - int(retain_hours * _HOUR_MS)
+    since_ms = now_ms - int(retain_hours * HOUR_MS)
     look = partial(_look, timeline, retain_versions, since_ms, now_ms, orphans, needed_from)
     found = look()
     for _ in range(_TRIES):
