@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, GROUP
 from dbt.adapters.zlayout.spark.write.change_plan import Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
     LATEST_DELETE,
-    Source,
+    IncomingRows,
     has_deleted_column,
     known_keys,
     null_counts,
@@ -53,7 +53,7 @@ _INSTEAD = "set table_type to copy_on_write for it"
 DeltaPlan = ChangePlanner[Records]
 
 
-def _rows_that_may_match(target: Target, source: Source) -> DataFrame:
+def _rows_that_may_match(target: Target, source: IncomingRows) -> DataFrame:
     """Returns the table's rows whose key may be among the source's, in the table's future columns."""
     files = source.may_match(target.rows())
     return cast_to(queried(files, record_view(target.opened).merged), target.layout.schema_json)
@@ -71,7 +71,7 @@ def _whole_rows(target: Target, frame: DataFrame) -> DataFrame:
     table_type = target.layout.config.table_type
     if not table_type.keeps_old_values:
         return frame
-    source = Source(with_latest_delete(frame, table_type), table_type.unique_key)
+    source = IncomingRows(with_latest_delete(frame, table_type), table_type.unique_key)
     there = _rows_that_may_match(target, source).withColumn(_THERE, functions.lit(True))
     keys = [backquoted(key) for key in table_type.unique_key]
     same = reduce(lambda left, right: left & right, (functions.expr(f"r.{key} = t.{key}") for key in keys))
@@ -178,7 +178,7 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
     """Returns the rows that a merge writes: updated rows with all columns, new rows, and the deletes of a feed."""
     table_type = target.layout.config.table_type
     keys, ordering = table_type.unique_key, table_type.ordering
-    source = Source(frame, keys)
+    source = IncomingRows(frame, keys)
     there = _rows_that_may_match(target, source).alias(rules.target_alias)
     rows = upserts_of(source.hinted)
     come = rows.alias(rules.source_alias)
@@ -205,7 +205,7 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
     return reduce(lambda left, right: left.unionByName(right), parts)
 
 
-def _deletes(source: Source, there: DataFrame, on: Column, rules: MergeRules) -> DataFrame:
+def _deletes(source: IncomingRows, there: DataFrame, on: Column, rules: MergeRules) -> DataFrame:
     """Returns the deletes of a feed, except those of rows that do not meet the condition for matched rows."""
     deletes = source.hinted.where(DELETED).alias(rules.source_alias)
     if rules.matched_condition is None:

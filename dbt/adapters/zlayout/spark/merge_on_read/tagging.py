@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE, GROUP,
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
     RANK,
-    Source,
+    IncomingRows,
     check_whole,
     first_of,
     has_deleted_column,
@@ -170,7 +170,7 @@ class Tagger:
         Raises:
             WriteError: A key is null, or rows share a key and there is no ordering column.
         """
-        source = Source(precombined(self._as_stored(frame), self.table_type), self._keys)
+        source = IncomingRows(precombined(self._as_stored(frame), self.table_type), self._keys)
         check_whole(source.nulls, self.target.subject)
         if self.table_type.ordering is None:
             source.check_unique(self.target.subject)
@@ -211,7 +211,7 @@ class Tagger:
         sources = [source]
         if deletes is not None:
             others = deletes.select(*self._key_columns).distinct().join(source.frame, list(self._keys), "left_anti")
-            sources.append(Source(others, self._keys))
+            sources.append(IncomingRows(others, self._keys))
             gone, count, records_of_gone = self._gone(sources[-1])
             total, deleted = total + records_of_gone, deleted + count
             parts.append(gone)
@@ -225,11 +225,11 @@ class Tagger:
         Args:
             keys: Keys of the rows to delete.
         """
-        source = Source(keys.select(*self._key_columns).distinct(), self._keys)
+        source = IncomingRows(keys.select(*self._key_columns).distinct(), self._keys)
         gone, count, total = self._gone(source)
         return Records(gone, total, RowCounts(deleted=count), self._key_conflict([source]))
 
-    def _gone(self, source: Source) -> tuple[DataFrame, int, int]:
+    def _gone(self, source: IncomingRows) -> tuple[DataFrame, int, int]:
         """Returns the deletes of the live rows that have a source's keys, and the numbers of these rows and deletes.
 
         Nothing is compared after such a delete. So it also replaces the ordered deletes of these keys, which other
@@ -299,7 +299,7 @@ class Tagger:
                 frame = frame.withColumn(each.name, functions.expr(empty).cast(each.dataType))
         return frame
 
-    def _located(self, source: Source) -> DataFrame:
+    def _located(self, source: IncomingRows) -> DataFrame:
         """Returns the newest version of each key per partition: its group, whether it is live, its ordering value.
 
         A lookup index of the key says which files to read. For a key about which it knows everything, no file is read.
@@ -327,7 +327,7 @@ class Tagger:
             located = located.unionByName(read.join(known.select(*self._key_columns), list(self._keys), "left_anti"))
         return self._one_task_hinted(located, source)
 
-    def _read_location(self, source: Source, files: Flags | None) -> DataFrame:
+    def _read_location(self, source: IncomingRows, files: Flags | None) -> DataFrame:
         """Returns what `_located` does, from the rows of some files, or of all."""
         ordering = self.table_type.ordering
         best = backquoted(ordering) if ordering is not None else "cast(null as int)"
@@ -337,22 +337,22 @@ class Tagger:
         newest = first_of(found, self._within, f"{INSTANT} desc nulls last, {SEQ} desc")
         return file_groups(self.target.catalog, self.target.opened, newest).drop(FILE, INSTANT, SEQ, RANK)
 
-    def _one_task_hinted(self, located: DataFrame, source: Source) -> DataFrame:
+    def _one_task_hinted(self, located: DataFrame, source: IncomingRows) -> DataFrame:
         located = self._computed_once(located, source)
         return located.hint("merge") if source.few else located
 
-    def _with_key_of(self, source: Source, rows: DataFrame) -> DataFrame:
+    def _with_key_of(self, source: IncomingRows, rows: DataFrame) -> DataFrame:
         """Returns the table's rows whose key is among the source's."""
         if source.exact_condition is not None:
             return rows.where(source.exact_condition)
         keys = source.hinted.select(*self._key_columns)
         return source.may_match(rows).join(keys, list(self._keys), "left_semi")
 
-    def _computed_once(self, rows: DataFrame, source: Source) -> DataFrame:
+    def _computed_once(self, rows: DataFrame, source: IncomingRows) -> DataFrame:
         """Returns rows that the first query over all of them computes."""
         return self._in_one_task(rows.localCheckpoint(eager=False), source)
 
-    def _in_one_task(self, rows: DataFrame, source: Source) -> DataFrame:
+    def _in_one_task(self, rows: DataFrame, source: IncomingRows) -> DataFrame:
         """Returns rows that one task reads if they are few, so that neither a merge join nor a count moves them."""
         return rows.coalesce(1) if source.few else rows
 
@@ -451,7 +451,7 @@ class Tagger:
     def _schema(self) -> Sequence[StructField]:
         return StructType.fromJson(json.loads(self.target.layout.schema_json)).fields
 
-    def _key_conflict(self, sources: Sequence[Source]) -> KeyConflictCheck:
+    def _key_conflict(self, sources: Sequence[IncomingRows]) -> KeyConflictCheck:
         def key_conflict(added: DataFiles) -> str | None:
             for each in sources:
                 if self._with_key_of(each, self.target.rows_of(added)).limit(1).count():

@@ -191,7 +191,7 @@ def first_of(frame: DataFrame, keys: Sequence[str], order: str) -> DataFrame:
     return frame.withColumn(RANK, rank).where(f"{RANK} = 1")
 
 
-class Source:
+class IncomingRows:
     """Incoming rows whose query runs only once.
 
     Args:
@@ -452,7 +452,7 @@ class KeyPlaces:
         return self.key[alone], self.file[alone], others
 
 
-def places_of(source: Source, target: Target) -> KeyPlaces | None:
+def places_of(source: IncomingRows, target: Target) -> KeyPlaces | None:
     """Returns where the source's keys are. Keys with a null are nowhere, because null equals nothing.
 
     Returns:
@@ -486,7 +486,7 @@ def _index_of(keys: Sequence[str], opened: TableSnapshot) -> LookupKey | None:
     return next((each for each in every if folded_set(each.paths) == wanted), None)
 
 
-def _hashes(index: LookupKey, source: Source, keys: Sequence[tuple[Any, ...]]) -> Hashes:
+def _hashes(index: LookupKey, source: IncomingRows, keys: Sequence[tuple[Any, ...]]) -> Hashes:
     position = {name.lower(): number for number, name in enumerate(source.keys)}
     parts = []
     for column in index.columns:

@@ -57,7 +57,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
     ChangeFeed,
-    Source,
+    IncomingRows,
     check_keys,
     check_whole,
     known_keys,
@@ -280,7 +280,7 @@ class _Replacing:
         if feed is None:
             return frame
         with failing_as_write_error(subject):
-            source = Source(frame, known_keys(feed.unique_key, frame.columns, subject))
+            source = IncomingRows(frame, known_keys(feed.unique_key, frame.columns, subject))
         if table_type.merges_on_read:
             check_whole(source.nulls, subject)
         if table_type.ordering is None:

@@ -28,7 +28,13 @@ from dbt.adapters.zlayout.spark.read.conditions import filtered, verdict_of_file
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE
 from dbt.adapters.zlayout.spark.schema.types import fields_of
 from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
-from dbt.adapters.zlayout.spark.write.incoming_rows import Source, has_deleted_column, known_keys, places_of, upserts_of
+from dbt.adapters.zlayout.spark.write.incoming_rows import (
+    IncomingRows,
+    has_deleted_column,
+    known_keys,
+    places_of,
+    upserts_of,
+)
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 if TYPE_CHECKING:
@@ -172,7 +178,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Rewrite:
     """
     names = upserts_of(frame).columns
     keys = known_keys(rules.unique_key, names, target.subject)
-    source = Source(frame, keys)
+    source = IncomingRows(frame, keys)
     source.check_unique(target.subject)
     updated_names = updated_columns(rules, names, target.subject)
     if rules.unconditional and updated_names == names and not has_deleted_column(frame):
@@ -212,7 +218,7 @@ def delete_insert(
         ConfigError: A key column is not in the table.
     """
     keys = known_keys(unique_key, frame.columns, target.subject)
-    source = Source(frame, keys)
+    source = IncomingRows(frame, keys)
     rows = None if predicates else _rows_per_file(target, source)
     if rows is not None:
         return _replacement(target, source, rows, RowCounts(source.rows, deleted=sum(rows.values())))
@@ -229,7 +235,7 @@ def delete_insert(
     )
 
 
-def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
+def _rows_per_file(target: Target, source: IncomingRows) -> Mapping[int, int] | None:
     """Returns how many rows of each file have an incoming key, by the file's number; files without any are left out.
 
     No join is needed, because the few incoming keys are constants of the query. None if a join is needed: there are
@@ -247,7 +253,7 @@ def _rows_per_file(target: Target, source: Source) -> Mapping[int, int] | None:
     return Counter(target.file_number(file) for _, file in found)
 
 
-def _replacement(target: Target, source: Source, matched: Mapping[int, int], counts: RowCounts) -> Rewrite:
+def _replacement(target: Target, source: IncomingRows, matched: Mapping[int, int], counts: RowCounts) -> Rewrite:
     """Plans to replace the rows that have incoming keys with all incoming rows."""
     condition = source.exact_condition
     gone = target.mask(matched)
@@ -279,7 +285,7 @@ class _Matches:
 class _Matching:
     """The match between the table's rows and the incoming rows."""
 
-    def __init__(self, target: Target, source: Source, rules: MergeRules, *, one_row_a_key: bool = True) -> None:
+    def __init__(self, target: Target, source: IncomingRows, rules: MergeRules, *, one_row_a_key: bool = True) -> None:
         self._target, self._source, self._rules = target, source, rules
         self._source_alias, self._target_alias = rules.source_alias, rules.target_alias
         self._join = "inner" if one_row_a_key else "left_semi"
