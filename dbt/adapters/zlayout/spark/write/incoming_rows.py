@@ -242,14 +242,14 @@ class IncomingRows:
             _check_unique(self.whole_keys(), self.keys, subject)
 
     def may_match(self, table: DataFrame) -> DataFrame:
-        """Returns the table's rows whose key may be among the source's. Spark pushes the filter down to skip files."""
+        """Returns the table's rows whose key may be among these rows'. Spark pushes the filter down to skip files."""
         for condition in self._conditions:
             table = table.where(condition)
         return table
 
     @cached_property
     def exact_condition(self) -> str | None:
-        """SQL that is TRUE for exactly the table's rows whose key is among the source's. None if it takes a join."""
+        """SQL that is TRUE for exactly the table's rows whose key is among these rows'. None if it takes a join."""
         if self._few_keys is None or len(self.keys) > 1 or not self._conditions or self._conditions[0] == EVERY_ROW:
             return None
         # Spark compares a CHAR with a constant in another way than with a column.
@@ -417,22 +417,22 @@ class KeyPlaces:
     """The files that hold some keys.
 
     Attributes:
-        keys: The keys, as tuples of fetched values in the order of the source's key columns.
-        key: int64[m], the position of a key, once for each file that holds it.
-        file: int64[m], the position of that file in the table.
+        keys: The keys, as tuples of fetched values in the order of the incoming rows' key columns.
+        key_of_hit: int64[m], the position of a key, once for each file that holds it.
+        file_of_hit: int64[m], the position of that file in the table.
         unknown: For each file of the table whether it may hold some of the keys, because nothing is known about it.
     """
 
     keys: Sequence[tuple[Any, ...]]
-    key: Positions
-    file: Positions
+    key_of_hit: Positions
+    file_of_hit: Positions
     unknown: Flags
 
     @property
     def candidates(self) -> Flags | None:
         """The files that may hold one of the keys; None for all."""
         found = self.unknown.copy()
-        found[self.file] = True
+        found[self.file_of_hit] = True
         return None if found.all() else found
 
     def in_one_base_file(self, opened: TableSnapshot) -> tuple[Positions, Positions, Flags]:
@@ -443,17 +443,17 @@ class KeyPlaces:
         """
         paths = opened.files["path"].combine_chunks()
         is_base = pc.is_in(paths, value_set=base_files(opened.files)["path"].combine_chunks())
-        outside = ~is_base.to_numpy(zero_copy_only=False)[self.file]
-        count = np.bincount(self.key, minlength=len(self.keys))
-        elsewhere = np.bincount(self.key, weights=outside, minlength=len(self.keys))
-        alone = ((count == 1) & (elsewhere == 0))[self.key]
+        outside = ~is_base.to_numpy(zero_copy_only=False)[self.file_of_hit]
+        count = np.bincount(self.key_of_hit, minlength=len(self.keys))
+        elsewhere = np.bincount(self.key_of_hit, weights=outside, minlength=len(self.keys))
+        alone = ((count == 1) & (elsewhere == 0))[self.key_of_hit]
         others = np.zeros(len(opened.files), dtype=bool)
-        others[self.file[~alone]] = True
-        return self.key[alone], self.file[alone], others
+        others[self.file_of_hit[~alone]] = True
+        return self.key_of_hit[alone], self.file_of_hit[alone], others
 
 
 def places_of(source: IncomingRows, target: Target) -> KeyPlaces | None:
-    """Returns where the source's keys are. Keys with a null are nowhere, because null equals nothing.
+    """Returns where the keys of incoming rows are. Keys with a null are nowhere, because null equals nothing.
 
     Returns:
         None if the table has no lookup index of exactly the key columns, if the driver does not know all keys, or if
