@@ -244,7 +244,10 @@ def test_all_rows_come_again_where_the_last_position_is_lost(dbt, spark, feeds):
     orders.delete("id = 4")
     orders.clean(retain_versions=1, retain_hours=0)
     done = run(dbt, turn=1, select=["kept_orders"])
-    assert "all rows of main.feed_orders v2 come as inserts, because main.feed_orders: files that changed" in done.log
+    assert (
+        "all rows of main.feed_orders v2 are delivered as inserts, because main.feed_orders: files that changed"
+        in done.log
+    )
     assert "were cleaned" in done.log
     assert same(spark, f"select {COLUMNS} from main.kept_orders where id <> 4", f"select {COLUMNS} from {ORDERS}")
     # Rows are not doubled.

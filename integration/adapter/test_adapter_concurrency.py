@@ -45,7 +45,7 @@ def test_batches_of_a_model_are_open_at_the_same_time(batches, rows, monkeypatch
     monkeypatch.setattr(Transaction, "begin", classmethod(begin))
     done = dbt("run", "--select", "by_day", *span, "--threads", "4", hours=96)
     assert done.success, done.log
-    assert "running the query again" not in done.log
+    assert "rerunning the query" not in done.log
     assert held[1] == held[2]
     assert rows("select cast(at as date), count(*) from main.by_day group by all") == [
         (day, 24) for (day,) in rows("select explode(sequence(date'2024-03-01', date'2024-03-04'))")

@@ -95,7 +95,7 @@ def test_a_condition_that_skips_too_little_fails_with_what_to_do(dbt, spark):
 def test_a_limit_that_is_not_a_number_is_an_error(dbt, most):
     outcome = dbt("test", "--select", "a_column_is_not_too_deep", dbt_vars={"most": most})
     assert not outcome.success
-    assert "write a number, 1 or more" in outcome.message("a_column_is_not_too_deep")
+    assert "is not a number of at least 1" in outcome.message("a_column_is_not_too_deep")
 
 
 def test_settings_under_meta_count(dbt, spark):

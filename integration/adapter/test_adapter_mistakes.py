@@ -94,7 +94,7 @@ def test_a_changed_type_is_named_in_spark_sql_with_the_next_step(dbt, first, pol
 def test_an_operation_without_a_model_lists_the_models(dbt, operation):
     outcome = dbt.operation(operation)
     assert not outcome.success
-    assert "model: none is given; add --args '{model: NAME}', where NAME is " in str(outcome.exception) + outcome.log
+    assert "model: missing; add --args '{model: NAME}', where NAME is " in str(outcome.exception) + outcome.log
 
 
 @pytest.mark.parametrize(

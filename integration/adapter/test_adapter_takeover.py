@@ -60,7 +60,7 @@ def test_a_conflict_with_another_writer_runs_the_query_again(dbt, spark, rows):
     outcome = dbt("run", "--select", "slow")
     other.join()
     assert outcome.success, outcome.log
-    assert "running the query again (1 of 3)" in outcome.log
+    assert "rerunning the query (1 of 3)" in outcome.log
     assert rows("select id, made_by from main.slow") == [(0, "dbt"), (1, "dbt"), (2, "dbt")]
 
 

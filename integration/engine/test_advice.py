@@ -242,7 +242,9 @@ def test_joins_count_where_their_values_skip_partitions_and_are_named_where_they
     # Nothing skips by the customers of `vip`.
     assert (found["vip"].sql, found["vip"].joined) == ("customer IS NOT NULL", ())
     (note,) = workload.join_notes(facts)
-    assert note.startswith("vip joins customer with a small table, but Spark skips no files by it; zlayout_prune_by")
+    assert note.startswith(
+        "vip joins customer with a small table, which does not let Spark skip files; zlayout_prune_by"
+    )
 
     joined = facts.advise([*workload.of(facts), ("customer = 17", 50)])
     assert joined.partition_by == ("day",)

@@ -359,7 +359,7 @@ def test_columns_that_can_have_no_filter_are_named(spark):
     for bloom, sentence in {
         "tags": "bloom: column 'tags' has type array<int>; allowed are integers, floats, decimals, dates, timestamps",
         "s": "bloom: column 's' has type struct<k:int>; allowed are",
-        "p": "bloom: column 'p' is a partition column, of which each file has one value; leave it out of bloom",
+        "p": "bloom: column 'p' is a partition column, with one value in each file; leave it out of bloom",
         "ids": r"bloom: column 'ids' is not in the model \(did you mean 'id'",
     }.items():
         with pytest.raises(ConfigError, match=sentence):

@@ -349,7 +349,7 @@ def test_a_pending_plan_is_executed_later(spark):
     assert spark.table("z.cl_deferred").count() == before.count() + 10
     with pytest.warns(DeprecationWarning, match="pending is now called execute"):
         assert ZTable.for_name(spark, "z.cl_deferred").cluster(pending=True).bytes_rewritten == 0
-    with pytest.raises(ConfigError, match="is not a pending clustering; there are: none"):
+    with pytest.raises(ConfigError, match="is not the instant of a pending clustering plan; pending plans: none"):
         table.cluster(plan="2")
 
 

@@ -68,7 +68,7 @@ def test_a_merge_on_read_table_is_published_as_its_base_files_show_it(spark, kin
         ("named_struct('y', interval '1' month) x", "column 'x.y' has type interval month"),
         (
             "timestamp'2026-01-01 00:00:00' p",
-            "partition column 'p' has type timestamp: its folder names are local times",
+            "partition column 'p' has type timestamp: its folder names are in the session's time zone",
         ),
     ],
 )

@@ -105,7 +105,7 @@ def test_the_version_is_that_of_the_analysis(spark, tables):
         ("select aes_encrypt('a', '0000111122223333')", "it encrypts values"),
         ("select * from z.read_1 tablesample (50 percent)", "a sample"),
         ("select read_udf(id) from z.read_1", "a Python function"),
-        ("select id, _metadata.file_name from z.read_1", "in which files rows are"),
+        ("select id, _metadata.file_name from z.read_1", "the file names of rows"),
         ("select * from read_temp", "the temporary view read_temp"),
         ("select * from z.read_records__ro", "base rows only (z.read_records__ro)"),
     ],

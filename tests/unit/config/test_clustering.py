@@ -105,8 +105,8 @@ def test_strategies_are_read(strategy, sort_by, found):
     [
         ("zip", None, "strategy: 'zip' is not one of curve, binpack, sort"),
         (7, None, "strategy: 7 is not one of curve, binpack, sort"),
-        ("sort", None, "sort_by: missing; strategy 'sort' needs the columns to sort by"),
-        ("sort", [], "sort_by: missing"),
+        ("sort", None, "sort_by: strategy 'sort' needs the columns to sort by"),
+        ("sort", [], "sort_by: strategy 'sort' needs the columns"),
         ("sort", "a, a", "sort_by: column 'a' is listed twice"),
         ("sort", 7, "sort_by: 7 is not a list of columns"),
         ("binpack", ["a"], "sort_by: strategy 'binpack' does not sort by columns; set strategy 'sort'"),

@@ -224,7 +224,7 @@ def test_partition_by_is_one_column_or_a_list_of_top_level_columns() -> None:
 
 def test_a_key_that_is_a_partition_column_is_a_problem() -> None:
     assert problems_of(zorder=["day", "a"], partition_by="day") == (
-        "zorder: column 'day' is a partition column, of which each file has one value; leave it out of zorder",
+        "zorder: column 'day' is a partition column, with one value in each file; leave it out of zorder",
     )
 
 
@@ -251,7 +251,9 @@ def test_a_near_miss_of_a_key_gets_a_suggestion(key: str, meant: str) -> None:
 
 def test_a_key_with_our_name_that_is_none_is_told_with_those_that_there_are() -> None:
     (problem,) = problems_of(zlayout_quagga=["a"])
-    assert problem.startswith("`zlayout_quagga`: no such key; remove it, or use one of bloom, bucket_buffer_size, ")
+    assert problem.startswith(
+        "`zlayout_quagga` is not a key of this adapter; remove it, or use one of bloom, bucket_buffer_size, "
+    )
 
 
 def test_keys_of_dbt_and_keys_unlike_ours_are_left_alone() -> None:
@@ -306,7 +308,10 @@ def test_a_version_stores_its_catalog_and_later_settings_keep_switch_or_end_it()
     [
         ("id, id", "bloom: column 'id' is listed twice"),
         (3, "bloom: 3 is not a list of columns (write ['a', 'b.c'] or 'a, b.c')"),
-        (["p"], "bloom: column 'p' is a partition column, of which each file has one value; leave it out of bloom"),
+        (
+            ["p"],
+            "bloom: column 'p' is a partition column, with one value in each file; leave it out of bloom",
+        ),
     ],
 )
 def test_a_wrong_list_of_columns_with_filters_is_told(value: object, sentence: str) -> None:
@@ -349,7 +354,7 @@ def test_bloom_takes_expressions_beside_columns(value):
         (3, "lookup: 3 is not a list of columns (write ['a', ['b', 'c']] or 'a, b+c')"),
         (
             [["a", "p"]],
-            "lookup: column 'p' is a partition column, of which each file has one value; leave it out of lookup",
+            "lookup: column 'p' is a partition column, with one value in each file; leave it out of lookup",
         ),
     ],
 )

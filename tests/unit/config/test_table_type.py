@@ -95,7 +95,7 @@ def test_the_word_off_needs_no_quotes_in_yaml():
 
 @pytest.mark.parametrize("key", TABLE_TYPE_KEYS[1:])
 def test_a_table_that_copies_on_write_has_none_of_the_other_settings(key):
-    with pytest.raises(ConfigError, match=f"{key}: only a table with table_type 'merge_on_read' has it"):
+    with pytest.raises(ConfigError, match=f"{key}: applies only to table_type 'merge_on_read'"):
         parse_table_config({key: "1mb"})
 
 

@@ -304,7 +304,10 @@ def test_a_catalog_that_does_not_answer_is_told_in_time_and_not_asked_again(tabl
         lakes(lake=f"http://127.0.0.1:{server.getsockname()[1]}")
         assert table.publish() == ["shop.orders in catalog 'lake': catalog 'lake' has not answered within 0.5 seconds"]
         assert table.publish() == [
-            "shop.orders in catalog 'lake': catalog 'lake' still does not answer an earlier request"
+            (
+                "shop.orders in catalog 'lake': catalog 'lake' has not answered an earlier request yet; check it, then "
+                "publish again"
+            )
         ]
         hanging = catalog_registration._WAITING["lake"]
         lakes(**lakes.both)

@@ -331,7 +331,11 @@ def test_only_what_delta_understands_is_kept_of_metadata() -> None:
         (schema("void"), (), "column 'c' has type void"),
         (schema({"type": "array", "elementType": "time(6)", "containsNull": True}), (), "column 'c' has type time(6)"),
         (schema({"type": "udt", "class": "x"}), (), "column 'c' has type udt"),
-        (schema("timestamp"), ("c",), "partition column 'c' has type timestamp: its folder names are local times"),
+        (
+            schema("timestamp"),
+            ("c",),
+            "partition column 'c' has type timestamp: its folder names are in the session's time zone",
+        ),
         (schema("binary"), ("c",), "partition column 'c' has type binary: its folder names are not text"),
         (schema("long", EXISTS_DEFAULT="5"), (), "column 'c' has a default"),
         (schema("string", __COLLATIONS={"c": "icu.UNICODE_CI"}), (), "column 'c' has a collation"),

@@ -91,7 +91,7 @@ def table_of(name: str, nodes: Nodes) -> str:
     relational = [node for node in nodes.values() if node["resource_type"] in _RELATIONAL]
     if not name:
         raise ConfigError(
-            [f"model: none is given; add --args '{{model: NAME}}', where NAME is {_some_of(relational)}schema.table"]
+            [f"model: missing; add --args '{{model: NAME}}', where NAME is {_some_of(relational)}schema.table"]
         )
     found = [node for node in relational if name in (node["name"], node["unique_id"])]
     if len(found) == 1:

@@ -64,7 +64,7 @@ _FEW_FILES_OF_A_VALUE = 0.5
 
 @dataclass(frozen=True)
 class Query:
-    """A condition of a workload that is read: SQL has become a predicate.
+    """A condition of a workload, parsed from SQL into a predicate.
 
     Attributes:
         condition: As it was given.
@@ -211,7 +211,7 @@ def advise(
     may_choose_keys: bool = True,
     may_index: bool = True,
 ) -> Advice:
-    """Judges the layout of a table and searches a better one.
+    """Judges the layout of a table and searches for a better one.
 
     Args:
         sample: Rows of the table, with all columns that the workload filters on and all present keys.

@@ -1,4 +1,4 @@
-"""Searches the layout with which a workload reads least: keys by greedy insertion, and partition columns.
+"""Searches for the layout with which a workload reads least: keys by greedy insertion, and partition columns.
 
 What is found on one half of a sample is judged on the other half, with queries that the search has not seen.
 Source of the idea: qd-tree (Z. Yang et al., SIGMOD 2020) and MTO (J. Ding et al., SIGMOD 2021), which cut by queries;

@@ -118,7 +118,7 @@ class Context:
 
 
 def command(group: click.Group) -> Callable[[_Command], click.Command]:
-    """Makes a function a command of the group: with the shared options, and errors in one line."""
+    """Turns a function into a command of the group, with the shared options and one-line errors."""
 
     def decorate(function: _Command) -> click.Command:
         @functools.wraps(function)

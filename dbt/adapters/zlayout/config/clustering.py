@@ -145,7 +145,7 @@ def parse_strategy(strategy: object, sort_by: object, problems: list[str]) -> Cl
     if name is None or len(problems) > before:
         return ALONG_CURVE
     if name == "sort" and not columns:
-        problems.append("sort_by: missing; strategy 'sort' needs the columns to sort by, such as sort_by=['a', 'b']")
+        problems.append("sort_by: strategy 'sort' needs the columns to sort by, such as sort_by=['a', 'b']")
     if name != "sort" and sort_by is not None:
         problems.append(f"sort_by: strategy '{name}' does not sort by columns; set strategy 'sort', or leave it out")
     return ClusterStrategy(name, columns)

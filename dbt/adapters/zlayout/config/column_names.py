@@ -262,8 +262,8 @@ def parse_no_expressions(key: str, value: object, problems: list[str]) -> tuple[
         each for each, parts in words.items() if any(_EXPRESSION.search(part.strip()) for part in parts)
     ]:
         problems.append(
-            f"{key}: {expressions[0]!r} is an expression; name columns, in backquotes where a name is not a plain word,"
-            " and compute the expression as a column of the model"
+            f"{key}: {expressions[0]!r} is an expression; list column names only (in backquotes if a name has special "
+            "characters), and compute the expression as a column of the model"
         )
         return ()
     return parse_top_level(key, value, problems, repeats=True)

@@ -71,7 +71,9 @@ def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[
         if near:
             sentences.append(f"`{key}`: did you mean `{near[0]}`?")
         elif folded.startswith(_PREFIX):
-            sentences.append(f"`{key}`: no such key; remove it, or use one of {', '.join(sorted(OWN_KEYS))}")
+            sentences.append(
+                f"`{key}` is not a key of this adapter; remove it, or use one of {', '.join(sorted(OWN_KEYS))}"
+            )
     return sentences
 
 

@@ -97,8 +97,8 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
     problems += resolved.indexes.partition_problems(resolved.partitioning.columns)
     if resolved.table_type.ordering in resolved.partitioning.columns:
         problems.append(
-            f"ordering: {resolved.table_type.ordering!r} is a partition column too, so a delete that comes late would "
-            "take the value of the row that it meets; order by a column that stays in the files"
+            f"ordering: {resolved.table_type.ordering!r} is a partition column too, so a late delete would take its "
+            "ordering value from the row that it finds; order by a column that is not a partition column"
         )
     if partitions and len(partitions) == len(schema.names):
         problems.append("partition_by: names every column of the model; at least one column must stay in the files")

@@ -273,8 +273,7 @@ class OptionalIndexes:
     def partition_problems(self, partition_by: Collection[str]) -> list[str]:
         """Returns a sentence for each index on a partition column: files have one value of it."""
         return [
-            f"{key}: {described_set((path,))} is a partition column, of which each file has one value; "
-            f"leave it out of {key}"
+            f"{key}: {described_set((path,))} is a partition column, with one value in each file; leave it out of {key}"
             for key, columns in self.column_sets
             for path in columns
             if path[0] in partition_by
@@ -401,7 +400,7 @@ def read_table_config(raw: Mapping[str, object], problems: list[str]) -> TableCo
 def partition_keys_in_zorder(clustering: ClusteringConfig, partitioning: PartitioningConfig) -> list[str]:
     """Returns a sentence for each clustering key that is a partition column: each file has one value of it."""
     return [
-        f"zorder: column '{format_column_path(path)}' is a partition column, of which each file has one value; "
+        f"zorder: column '{format_column_path(path)}' is a partition column, with one value in each file; "
         "leave it out of zorder"
         for path in clustering.columns
         if path[0] in partitioning.columns

@@ -76,7 +76,7 @@ def parse_table_type(raw: Mapping[str, object], problems: list[str]) -> TableTyp
     kind = settings.TABLE_TYPE.read(raw, problems)
     if kind == "copy_on_write":
         problems += [
-            f"{key}: only a table with table_type 'merge_on_read' has it; set that, or remove {key}"
+            f"{key}: applies only to table_type 'merge_on_read'; set table_type, or remove {key}"
             for key in TABLE_TYPE_KEYS[1:]
             if raw.get(key) is not None
         ]

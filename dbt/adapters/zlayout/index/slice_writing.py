@@ -1,4 +1,4 @@
-"""Slices of the index: what a commit writes, and under which names."""
+"""The index slices that a commit writes, and their names."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_slices(files: DataFiles, column_stats: pa.Table, group_rows: int = GRO
         group_rows: Files of a row group.
 
     Returns:
-        Content by metadata partition; name each with `slice_path`.
+        Content by index partition; name each with `slice_path`.
     """
     files = files.take(pc.sort_indices(contiguous(files.column("path"))))
     rows, structs = _aligned(files, column_stats)

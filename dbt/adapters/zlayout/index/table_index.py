@@ -1,4 +1,4 @@
-"""The metadata table of one snapshot as statistics for pruning; reading never depends on it.
+"""The index of one snapshot as statistics for pruning; reading never depends on it.
 
 A cache looks each column up once; later scans of the snapshot reuse it.
 """
@@ -93,7 +93,7 @@ class TableIndex:
 
     Args:
         store: Reads slices.
-        slices: Slice paths by metadata partition, oldest first.
+        slices: Slice paths by index partition, oldest first.
         partition_types: Arrow types of the partition columns, in the order of the folders.
         timezone: The session's time zone, for partition columns of type timestamp.
         read: Opens a slice; by default from the store, once.
@@ -348,7 +348,7 @@ class TableIndex:
         return np.where(counts & (groups < live_count), groups, -1), known
 
     def _slices(self, partition: str, needed: Sequence[str] = ()) -> list[OpenSlice]:
-        """Returns the readable slices of a metadata partition, newest first."""
+        """Returns the readable slices of an index partition, newest first."""
         opened = [self._open(path, needed) for path in self._paths.get(partition, ())]
         return [each for each in opened if each is not None]
 

@@ -322,4 +322,4 @@ def _other_problems(table: TableFigures) -> Iterator[Problem]:
     )
     if table.orphan_files:
         left = counted(table.orphan_files, "file")
-        yield Problem(Level.GOOD, f"writers that died left {left} behind, which use space", Remedy("clean", name))
+        yield Problem(Level.GOOD, f"writers that died left {left} behind, which take up space", Remedy("clean", name))

@@ -115,7 +115,8 @@ class ConjunctReport:
             return advice_for(self.why_not, self.expressions)
         listed = quoted_list([self.looked_for])
         return (
-            f"by the bounds, the values may be in every file; if each is in few files, lookup: {listed} tells in which"
+            f"judging by the bounds, any file may hold the values; if each value is in few files, use a lookup index: "
+            f"lookup: {listed}"
         )
 
 
@@ -339,7 +340,7 @@ def _read_reason(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows, head
     if not_understood and not operands:
         pieces.append(_repeated(f"not understood: {not_understood[0].text}", len(rows)))
     if not pieces:
-        return _repeated("every row is wanted" if not parts else head, len(rows))
+        return _repeated("no condition applies to it" if not parts else head, len(rows))
     told = pc.binary_join_element_wise(*pieces, ", ", null_handling="skip")
     return _joined([_repeated(f"{head}: ", len(rows)), told], "")
 

@@ -53,7 +53,7 @@ class StatisticsOfPartitions(Protocol):
 
 
 class Index(Protocol):
-    """The part of the metadata table that a scan uses."""
+    """The part of the index that a scan uses."""
 
     def statistics(
         self, files: DataFiles, columns: Collection[ColumnPath], positions: npt.NDArray[np.int64] | None = None

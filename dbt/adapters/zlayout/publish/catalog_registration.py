@@ -180,7 +180,7 @@ def _in_time(
     module, name = _module(), registration.catalog
     before = _WAITING.get(name)
     if before is not None and before.is_alive():
-        raise StoreError(f"catalog '{name}' still does not answer an earlier request")
+        raise StoreError(f"catalog '{name}' has not answered an earlier request yet; check it, then publish again")
     future: Future[T] = Future()
 
     def run(work: Callable[[CatalogEntry], object]) -> object:

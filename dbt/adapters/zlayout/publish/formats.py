@@ -30,9 +30,12 @@ _DEFAULT = "EXISTS_DEFAULT"
 _COLLATIONS = "__COLLATIONS"
 # The folder names of such partitions depend on the session that wrote or reads them.
 _NO_FOLDERS = {
-    "Delta": {"timestamp": "its folder names are local times", "binary": "its folder names are not text"},
+    "Delta": {
+        "timestamp": "its folder names are in the session's time zone",
+        "binary": "its folder names are not text",
+    },
     "Iceberg": {
-        "timestamp": "its folder names are local times",
+        "timestamp": "its folder names are in the session's time zone",
         "binary": "its folder names are not text",
         **dict.fromkeys(("float", "double"), "readers round the values of such folders"),
     },

@@ -446,7 +446,7 @@ class Publisher:
     def _snapshot(
         self, address: Address, state: TableState, content: _Content, parent: int | None, schema_id: int, now_ms: int
     ) -> tuple[dict[str, Any], Collection[str]]:
-        """Writes a snapshot's files; return what metadata says of it, and their paths."""
+        """Writes a snapshot's files; returns its entry in the metadata, and their paths."""
         path, listing = manifest_list(content.manifests, parent, address)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_file(sink, content.files.schema, options=_WRITE) as writer:

@@ -1,4 +1,4 @@
-"""Changes the rows of a table, by the keywords that a user gives and the plan for the table's type."""
+"""Changes rows of a table: turns the keywords of `ZTable` into a request, and runs the plan for the table's type."""
 
 from __future__ import annotations
 

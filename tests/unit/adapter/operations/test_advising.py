@@ -58,7 +58,7 @@ def advice(saved: int) -> Advice:
 def test_the_page_has_changes_costs_and_conditions() -> None:
     text = advice_text([TableAdvice("s.t", 4, advice(5))], as_json=False)
     assert text.splitlines()[0] == "s.t: cluster by customer"
-    parts = ("day -> customer", "none -> id", "40 -> 30", "2.0 MiB to read and write, paid back after 3 queries")
+    parts = ("day -> customer", "none -> id", "40 -> 30", "2.0 MiB to read and write; pays off after 3 queries")
     for part in (*parts, "follow the workload"):
         assert part in text
     assert text.splitlines()[-1] == "  note: a note"

@@ -252,13 +252,13 @@ def test_a_table_without_files_passes() -> None:
 
 @pytest.mark.parametrize("most", ["two", 0.5, None, True, "nan"])
 def test_a_depth_that_is_not_a_number_is_an_error(most: Any) -> None:
-    with pytest.raises(CompilationError, match=r"max is .*write a number, 1 or more"):
+    with pytest.raises(CompilationError, match=r"max: .* is not a number of at least 1"):
         diagnostics.depth_problems(_NO_SESSION, "s.t", most, None)
 
 
 @pytest.mark.parametrize("percent", ["all", -1, 100.5])
 def test_a_percentage_out_of_range_is_an_error(percent: Any) -> None:
-    with pytest.raises(CompilationError, match=r"percent is .*write a number, 0 to 100"):
+    with pytest.raises(CompilationError, match=r"percent: .* is not a number from 0 to 100"):
         diagnostics.pruning_problems(_NO_SESSION, "s.t", "true", percent)
 
 

@@ -53,7 +53,7 @@ def test_the_line_with_most_words_of_the_condition_is_named() -> None:
 def test_a_page_ends_with_the_number_of_findings() -> None:
     lines = lint_text(Linted([FOUND], 3), "text").splitlines()
     assert lines[0] == "models/words.sql:4: model words, on s.facts: upper(word) = 'W7'"
-    assert "reads 30 of 30 files, up to 4.0 KiB too many" in lines[1]
+    assert "reads 30 of 30 files, up to 4.0 KiB read needlessly" in lines[1]
     assert lines[-1] == "1 condition cannot skip files."
     assert lint_text(Linted([], 1), "text") == "Every condition of 1 compiled query can skip files."
     some = Linted([], 2, "Spark cannot analyse 1 of 3 compiled queries; q: no table t")

@@ -118,7 +118,7 @@ def test_limits_are_numbers_and_sizes(given: dict[str, Any], limits: dict[str, f
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, "give commits, log_bytes or hours"),
+        ({}, "give at least one limit: commits, log_bytes or hours"),
         ({"commits": "few"}, "commits: 'few' is not a number of at least 0"),
         ({"hours": -1}, "hours: -1 is not a number of at least 0"),
         ({"log_bytes": "much"}, "log_bytes: 'much' is not a size"),

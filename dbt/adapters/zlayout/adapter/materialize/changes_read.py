@@ -117,7 +117,7 @@ def changes_relation(
     frame, given, why_all = _changes(table, since, until, keys, due=due, has_rows=has_rows)
     if why_all is not None:
         warn(
-            f"{this}: all rows of {table.name} v{until.version} come as inserts, because {why_all}. Rows that "
+            f"{this}: all rows of {table.name} v{until.version} are delivered as inserts, because {why_all}. Rows that "
             f"{table.name} no longer has stay in {this}; run the model with --full-refresh to remove them"
         )
     else:

@@ -293,7 +293,7 @@ def until_committed(run: Callable[[], Done], progress: Callable[[str], None], wa
 
     def tell_and_wait(conflict: ConflictError, repeat: int) -> None:
         times = f"({repeat} of {MOST_REPEATS})"
-        progress(f"another writer committed first ({conflict}); running the query again {times}")
+        progress(f"another writer committed first ({conflict}); rerunning the query {times}")
         wait()
 
     return retried(run, MOST_REPEATS + 1, tell_and_wait)

@@ -125,7 +125,7 @@ def reasons_to_run(
     found += [FILE_CHANGED if key == "raw_code" else _CHANGES[key] for key in changed]
     built = BASE in before and before[BASE] is None
     if built and wanted.keeps_rows and "is_incremental" in str(model.get("raw_code")):
-        found.append("its first run after a build compiles other SQL (is_incremental)")
+        found.append("its SQL differs on the first run after a build (is_incremental)")
     views = before.get("views")
     for name, definition in views.items() if isinstance(views, Mapping) else ():
         if (now := view_now(spark, str(name))) != definition:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MOST_NOTES = 3
 _WHOLE_TABLE = "true"
-_NOTHING = "no query of it is known: run or compile the models that read it, or give predicates"
+_NOTHING = "no query on this table is known: run or compile the models that read it, or pass predicates"
 _MOST_CONDITIONS = 10
 _LONGEST = 70
 
@@ -108,8 +108,8 @@ def _of_join(query: str, scan: QueryScan, join: JoinedColumn) -> tuple[int, str]
     then = now if join.values is None else int(scan.opened.scan(And((scan.predicate, join.values))).candidates.sum())
     after = f", with which {query} reads at most {then:,} of {counted(now, 'file')}" if then < now else ""
     return now - then, (
-        f"{query} joins {join.column} with a small table, but Spark skips no files by it; zlayout_prune_by turns the "
-        f"small table's values into a condition{after or '; zlayout_explain says what it would skip'}"
+        f"{query} joins {join.column} with a small table, which does not let Spark skip files; zlayout_prune_by "
+        f"turns the small table's values into a condition{after or '; zlayout_explain says what it would skip'}"
     )
 
 
@@ -243,8 +243,10 @@ def _facts(advice: Advice) -> Iterator[tuple[str, str]]:
     before, after = (size_text(round(each * advice.size_bytes)) for each in (advice.opened_now, advice.opened_then))
     yield "reads", f"{before if before == after else f'{before} -> {after}'} of {size_text(advice.size_bytes)} a query"
     if advice.rewrite_bytes:
-        paid = "never" if advice.payback_queries is None else f"after {counted(advice.payback_queries, 'query')}"
-        yield "cost", f"{size_text(advice.rewrite_bytes)} to read and write, paid back {paid}"
+        paid = "never pays off"
+        if advice.payback_queries is not None:
+            paid = f"pays off after {counted(advice.payback_queries, 'query')}"
+        yield "cost", f"{size_text(advice.rewrite_bytes)} to read and write; {paid}"
     gains = ", ".join(f"{each:.0%}" for each in advice.gains)
     yield "gain", f"{gains} with rows and constants that the search has not seen (needed: {advice.min_gain:.0%})"
 

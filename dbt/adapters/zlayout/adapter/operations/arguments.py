@@ -58,5 +58,5 @@ def number_between(name: str, value: object, least: float, most: float = math.in
     number = as_number(value)
     if least <= number <= most:
         return number
-    allowed = f"{least:g} or more" if most == math.inf else f"{least:g} to {most:g}"
-    raise CompilationError(f"{name} is {value!r}; write a number, {allowed}")
+    allowed = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+    raise CompilationError(f"{name}: {value!r} is not a number {allowed}")

@@ -96,7 +96,7 @@ def index_report(
     if drop and (schedule or execute):
         raise ConfigError(["drop: is one step; leave out schedule and execute"], table.name)
     if drop and not (bloom or lookup or stats_expressions):
-        nothing = "bloom, lookup, stats_expressions: nothing is given; name the columns or expressions to drop"
+        nothing = "bloom, lookup, stats_expressions: all missing; name the columns or expressions to drop"
         raise ConfigError([nothing], table.name)
     given = {"bloom": bloom, "lookup": lookup, "stats_expressions": stats_expressions}
     if empty := [key for key, value in given.items() if isinstance(value, str) and not value.strip()]:
@@ -192,9 +192,8 @@ def built_text(table: str, done: IndexBuilt, *, as_json: bool) -> str:
     columns += [f"statistics of {', '.join(done.stats_expressions)}"] if done.stats_expressions else []
     parts = [f"{counted(done.files_read, 'file')} read"] if done.files_read else []
     if done.files_without:
-        parts.append(
-            f"{counted(done.files_without, 'file')} that {'lacks' if done.files_without == 1 else 'lack'} some of it"
-        )
+        lack = "lacks" if done.files_without == 1 else "lack"
+        parts.append(f"{counted(done.files_without, 'file')} that {lack} at least one of them")
     has = " and ".join(columns) or "no optional indexes"
     return f"{table}: version {done.version} has {has}{''.join(f', {part}' for part in parts)}"
 
@@ -213,7 +212,7 @@ def verify_text(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bo
         return json_text([{"table": table, "wrong": list(cells)} for table, cells in found.items()])
     lines = []
     for table, cells in found.items():
-        lines.append(f"{table}: " + (counted(len(cells), "wrong cell") if cells else "every cell is right"))
+        lines.append(f"{table}: " + (counted(len(cells), "wrong cell") if cells else "no wrong cells"))
         lines += map(_cell_line, cells[:_MOST_CELLS])
         if len(cells) > _MOST_CELLS:
             lines.append(f"  … and {len(cells) - _MOST_CELLS:,} more (json: true shows all)")

@@ -62,9 +62,7 @@ def layout_report(
         UnsupportedError: The plotting library is not installed.
     """
     if path is None and not as_json:
-        raise ConfigError(
-            ["path: none is given; add --args '{path: report.html}', or json: true for the figures alone"]
-        )
+        raise ConfigError(["path: missing; add --args '{path: report.html}', or json: true for only the figures"])
     workload = ProjectWorkload(session, nodes, target)
     models = [model] if isinstance(model, str) else model
     tables = _reports(session, models, nodes, workload)

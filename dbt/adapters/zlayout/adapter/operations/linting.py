@@ -135,8 +135,8 @@ def _caveat_text(found: Finding) -> str:
 
 def _cost_text(found: Finding) -> str:
     if found.bytes_rewritten is None:
-        return f"up to {size_text(found.bytes_cost)} too many"
-    return f"{size_text(found.bytes_cost)} too many"
+        return f"up to {size_text(found.bytes_cost)} read needlessly"
+    return f"{size_text(found.bytes_cost)} read needlessly"
 
 
 def _sarif(findings: Sequence[Finding]) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def lag_limits(commits: object = None, log_bytes: object = None, hours: object =
     if log_bytes is not None:
         limits["log_bytes"] = 0 if str(log_bytes) == "0" else parse_size("log_bytes", log_bytes, problems) or 0
     if not limits:
-        problems.append("a limit is missing: give commits, log_bytes or hours")
+        problems.append("give at least one limit: commits, log_bytes or hours")
     if problems:
         raise ConfigError(problems, _LAG_TEST)
     return limits

@@ -219,7 +219,7 @@ def _synced(
         if holds(catalog, now["type"], then["type"]):
             continue
         if not holds(catalog, then["type"], now["type"], exactly=True) or name.lower() in fixed:
-            why = "" if name.lower() in fixed else ", which does not hold its values"
+            why = "" if name.lower() in fixed else ", which cannot hold all of its values"
             cast = f"cast it to {type_word(then['type'])} in the query"
             problems.append(f"{_types(name, table, frame)}{why}; {cast}, or rebuild the table with --full-refresh")
         else:

@@ -221,7 +221,10 @@ class Catalog:
         self._native.createTable(native, False, False)
         found = self.find(definition.name)
         if found is None:
-            raise RuntimeError(f"the catalog lost {definition.name} right after it was created")
+            raise RuntimeError(
+                f"{definition.name} is not in the catalog although it was created just now; another process may have "
+                "dropped it: run again"
+            )
         return found
 
     def disown(self, entry: Entry) -> None:

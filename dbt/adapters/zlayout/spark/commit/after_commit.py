@@ -28,10 +28,10 @@ from dbt.adapters.zlayout.timeline.retention.past import last_clean
 
 _LOG = logging.getLogger(__name__)
 _NEXT_STEP = (
-    "its rows are in the table: do not write them again; the next writer repeats what is missing, and so does "
-    "zlayout_refresh_index"
+    "its rows are in the table: do not write them again; the next writer, or zlayout_refresh_index, completes the "
+    "missing steps"
 )
-AGAIN = "run this again: it repeats what is missing and adds no row twice"
+AGAIN = "run this again: it completes the missing steps and adds no row twice"
 
 
 @dataclass(frozen=True)

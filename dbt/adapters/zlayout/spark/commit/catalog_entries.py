@@ -49,7 +49,7 @@ from dbt.adapters.zlayout.timeline.files.table_file import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NEXT_STEP = "run ZTable.register again: it repeats what is missing"
+_NEXT_STEP = "run ZTable.register again: it completes the missing steps"
 
 
 def register_table(spark: SparkSession, name: TableName, folder: TablePath) -> TableSnapshot:

@@ -90,7 +90,7 @@ def _spelled_differently(given: Sequence[tuple[str, str, str]], known: Mapping[s
     """
     new = {text for _, _, text in given}
     return [
-        f"{key}: {text!r} is {other!r}, of which the table has an index; spell both alike"
+        f"{key}: {text!r} is the same expression as {other!r}, which the table already has; use one spelling for both"
         for key, _, text in given
         for other, bound in known.items()
         if (other < text or other not in new) and bound.is_form(known[text].form)

@@ -1,6 +1,6 @@
-"""The distinct values of files: what tasks report for Bloom filters and lookup indexes, and check against these.
+"""Collects the distinct values of files in tasks, to build Bloom filters and lookup entries or to check existing ones.
 
-Whoever reads a file, Arrow or Spark, hands its values over, or their hashes.
+Arrow or Spark reads a file, and passes on its values or their hashes.
 """
 
 from __future__ import annotations

@@ -241,9 +241,9 @@ def _check_columns(catalog: Catalog, name: str, steps: Sequence[_Step], schema_j
             new = wanted.get(each["name"].lower())
             if new is not None and not holds(catalog, each["type"], new["type"]):
                 raise UnsupportedError(
-                    f"{name}: column `{each['name']}` has another type in version {snapshot.version} than in the "
-                    "last one, and values of the two types cannot be compared; ask separately for the changes before "
-                    "and after the type changed"
+                    f"{name}: column `{each['name']}` has a different type in version {snapshot.version} than in "
+                    "the last one, and values of the two types cannot be compared; read the changes before the type "
+                    "changed, and those after it, separately"
                 )
 
 

@@ -154,7 +154,7 @@ def _step_problems(given: bool, schedule: bool, execute: bool) -> list[str]:
     if schedule and execute:
         return ["schedule: leaves the files to a later call, but execute reads them; leave one out"]
     if schedule and not given:
-        return ["schedule: nothing is given; name columns or expressions with bloom, lookup or stats_expressions"]
+        return ["schedule: nothing to schedule; name columns or expressions with bloom, lookup or stats_expressions"]
     if execute and given:
         return ["execute: completes what is scheduled; leave out bloom, lookup and stats_expressions"]
     return []

@@ -117,7 +117,7 @@ def merge(target: Target, frame: DataFrame, rules: MergeRules) -> Records:
     _check_key(rules.unique_key, tagger.table_type, columns, target.subject)
     if rules.predicates:
         raise ConfigError(
-            [f"predicates: a merge_on_read table has one row per key, whatever the predicates match; {_INSTEAD}"],
+            [f"predicates: a merge_on_read table has one row per key, regardless of any predicate; {_INSTEAD}"],
             target.subject,
         )
     names = updated_columns(rules, columns, target.subject)

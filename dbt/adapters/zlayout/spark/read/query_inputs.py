@@ -58,7 +58,7 @@ _NAMES_OF_CURRENT_LIKE = re.compile(r"\b(current_\w+|localtimestamp|now|session_
 _UNPREDICTABLE_TEXT = {
     re.compile(r"^\W*Sample\b", re.MULTILINE): "it draws a sample of rows",
     re.compile(r"^\W*ScriptTransformation\b", re.MULTILINE): "it runs a script",
-    re.compile(r"\b_metadata#\d"): "it reads in which files rows are",
+    re.compile(r"\b_metadata#\d"): "it reads the file names of rows",
     re.compile(r"variablereference\("): "it uses an SQL variable",
     re.compile(rf"Hive(?:Simple|Generic)?UD(?:A|T)?F|\b{SQL_FUNCTION}"): "it calls a function that is not Spark's",
     # With Spark's random initialization vector; Spark calls it deterministic all the same.
@@ -211,7 +211,7 @@ def query_inputs(
         return _query_inputs(sql, frame, rules or MergeRules(), _Found(reads=reads or {}, lists_files=lists_files))
     except Exception as error:  # what a query reads is advice; the query itself may well run
         _LOG.debug("the inputs of a query are not known", exc_info=True)
-        return QueryInputs({}, "", (f"what it reads could not be found out ({short_message(error)})",))
+        return QueryInputs({}, "", (f"its inputs could not be determined ({short_message(error)})",))
 
 
 def _query_inputs(sql: str, frame: DataFrame, rules: MergeRules, found: _Found) -> QueryInputs:

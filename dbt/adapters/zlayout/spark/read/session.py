@@ -172,7 +172,7 @@ def newest_managed(spark: SparkSession, table: TableRef) -> TableSnapshot:
     """Returns the newest version of a managed table, by its name or its folder.
 
     Raises:
-        TableNotFoundError: The table does not exist, or is not a z-table.
+        TableNotFoundError: The table does not exist, or is not a dbt-zlayout table.
         UnsupportedError: The table is not managed.
     """
     if isinstance(table, TableName):
@@ -181,7 +181,7 @@ def newest_managed(spark: SparkSession, table: TableRef) -> TableSnapshot:
 
 
 def _not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
-    """Returns the error for a name that is not a z-table. It says what the name is, and what to do."""
+    """Returns the error for a name that is not a dbt-zlayout table. It says what the name is, and what to do."""
     if entry is None:
         return TableNotFoundError(f"there is no table {name}; build its model first, or check the schema name")
     if entry.provider == "parquet" and entry.location is not None and holds_table(entry.location):

@@ -315,7 +315,9 @@ def plans_to_execute(store: Store, action: Action, instant: str | None, table: s
     chosen = [each for each in pending if each.instant == instant]
     if not chosen:
         listed = ", ".join(each.instant for each in pending) or "none"
-        raise ConfigError([f"plan: {instant!r} is not a pending {_WORDS[action]}; there are: {listed}"], table)
+        raise ConfigError(
+            [f"plan: {instant!r} is not the instant of a pending {_WORDS[action]} plan; pending plans: {listed}"], table
+        )
     return chosen
 
 
