@@ -232,7 +232,7 @@ def test_a_run_reads_each_table_at_one_version_and_two_runs_never_take_the_same_
     with monkeypatch.context() as patch:
         patch.setattr(materialization, "write_increment", while_another_run_commits)
         done = run(dbt, turn=2, select=["kept_log"], success=False)
-    assert "another run took the changes of main.feed_orders meanwhile" in done.message("kept_log")
+    assert "another run took the changes of main.feed_orders in the meantime" in done.message("kept_log")
     assert log_of(spark, 2) == [("insert", 101, 1)]
 
 

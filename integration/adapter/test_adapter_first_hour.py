@@ -44,7 +44,7 @@ def test_grants_are_refused_before_anything_is_written(project, spark, kind):
     assert not done.success
     message = done.message("granted")
     assert "grants: this Spark cannot grant (" in message
-    assert "take the key away" in message
+    assert "remove the key" in message
     assert not spark.catalog.tableExists("first_hour.granted")
 
 

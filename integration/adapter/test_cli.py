@@ -325,7 +325,7 @@ def test_tables_that_the_other_engine_builds_are_indexed_and_clustered(spark, se
     assert "reads 4 of 4 files" in printed("explain", "orders", "k = 17", *manifest)
     # It builds the table again, and then appends to it: the index follows both.
     built_by_another_dbt(spark, 3000)
-    assert "other tools may go on writing" in printed("adopt", "orders", *manifest)
+    assert "other tools can keep writing" in printed("adopt", "orders", *manifest)
     spark.sql("insert into main.of_v2 select id, 0 from range(5000, 5010)")
     assert "files added" in printed("refresh", "orders", *manifest)
     assert "no wrong cells" in printed("verify", "orders", "--data", *manifest)

@@ -657,7 +657,7 @@ class ZlayoutAdapter(SparkAdapter):
         if not model["config"].get("grants") or (problem := Catalog(self.session()).grant_problem()) is None:
             return
         advice = (
-            "take the key away, for a whole folder from dbt_project.yml (+grants), and give rights where the catalog"
+            "remove the key (for a whole folder, +grants in dbt_project.yml), and manage permissions where the catalog"
             " or the storage keeps them"
         )
         raise ConfigError([f"grants: this Spark cannot grant ({problem}); {advice}"], subject_of(model))

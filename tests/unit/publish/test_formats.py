@@ -132,7 +132,7 @@ def test_a_withdrawal_removes_what_is_damaged_of_the_table(table) -> None:
 
 def test_what_another_table_published_is_left_alone(table) -> None:
     table.publish()
-    told = f"was written by another table; move the folder {table.folder} away, or take '{table.name}' out of publish"
+    told = f"was written by another table; move the folder {table.folder} away, or remove '{table.name}' from publish"
     with pytest.raises(UnsupportedError, match=told):
         table.format.catch_up(table.store, table.timeline, "other", 24)
     table.format.withdraw(table.store, "other")

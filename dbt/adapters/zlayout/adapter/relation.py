@@ -96,7 +96,7 @@ def view_name(macro: str, table: str, identity: str, *words: str) -> str:
     """Returns the name of the temporary view that a macro makes of a table. It is the same from run to run.
 
     Args:
-        identity: What tells views with the same words apart.
+        identity: What distinguishes views with the same words.
         words: Further parts of the name.
 
     >>> view_name("zlayout_at", "`shop`.`orders`", "in /lake", "v3")

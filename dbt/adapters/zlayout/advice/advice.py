@@ -144,7 +144,7 @@ class Advice:
         change: 'layout': other keys or partition columns pay; 'cluster': the keys are good, but the files do not follow
             them; 'none': leave the layout as it is.
         zorder: The keys, most important first: the advised ones, or the present ones if no change pays.
-        partition_by: The partition columns, likewise.
+        partition_by: The partition columns, in the same way.
         lookup: Columns with few rows per value that queries look for and that neither keys nor other indexes serve.
         bloom: Columns for Bloom filters: those of the table, and those that would pay.
         zorder_now: The present keys.
@@ -412,7 +412,7 @@ class _Advising:
         }
 
     def _bloom(self, layout: Layout, kept: Mapping[ColumnPath, float]) -> tuple[ColumnPath, ...]:
-        """Returns the columns whose Bloom filters would pay in a layout, besides those that exist."""
+        """Returns the columns whose Bloom filters would pay in a layout, in addition to those that exist."""
         queries = self.workload
         wanted = {path for each in self.predicates for path, _ in values_wanted(each)}
         usable = [

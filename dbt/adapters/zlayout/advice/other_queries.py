@@ -39,7 +39,7 @@ def redrawn(predicate: Expr, sample: Sample, seed: int) -> Expr:
 
     Args:
         sample: Rows of the table. Columns that it does not have keep their constants.
-        seed: Of the random numbers.
+        seed: The seed of the random numbers.
     """
     random = np.random.default_rng(seed)
     moves = {
@@ -57,7 +57,7 @@ def ranges_of(sample: Sample, paths: Iterable[ColumnPath], share: float, seed: i
         sample: Rows of the table.
         paths: Columns of the sample. One without values gets no range.
         share: The share of the rows, 0 … 1.
-        seed: Of the random numbers.
+        seed: The seed of the random numbers.
     """
     random = np.random.default_rng(seed)
     found: list[Expr] = []

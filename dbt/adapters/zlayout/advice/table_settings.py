@@ -1,4 +1,4 @@
-"""Settings of a table besides keys and indexes that a workload would choose otherwise, with what it reads then."""
+"""Settings of a table other than keys and indexes that a workload would choose differently, and what it would read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SharesOf = Callable[[int], Sequence[float]]
 
 @dataclass(frozen=True)
 class SettingAdvice:
-    """A setting that the workload would choose otherwise.
+    """A setting that the workload would choose differently.
 
     Attributes:
         setting: The key: 'target_file_size', 'row_group_rows', 'stats_columns' or 'stats_expressions'.
@@ -45,7 +45,7 @@ class SettingAdvice:
 
 @dataclass(frozen=True)
 class PresentSettings:
-    """Settings of a table that advice looks at besides keys and indexes.
+    """Settings of a table that advice looks at in addition to keys and indexes.
 
     Attributes:
         row_group_rows: Rows of a row group; None for the usual number of groups.
@@ -166,7 +166,7 @@ def missing_expressions(expressions: Mapping[str, float]) -> Iterator[SettingAdv
     """Yields the expressions whose statistics would let conditions skip files, those that are asked most first."""
     for expression, share in sorted(expressions.items(), key=lambda each: (-each[1], each[0])):
         why = (
-            f"{share:.0%} of the workload compares {expression}, of which no statistics tell; with stats_expressions: "
-            f"{quoted_list([expression])} it skips the files where its results lie elsewhere"
+            f"{share:.0%} of the workload compares {expression}, which has no statistics; with stats_expressions: "
+            f"{quoted_list([expression])} it skips the files that hold only other results"
         )
         yield SettingAdvice("stats_expressions", "", f"+ {expression}", None, None, why)

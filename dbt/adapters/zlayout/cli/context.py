@@ -203,6 +203,6 @@ def results_on_stdout() -> Iterator[None]:
         yield
     finally:
         sys.stdout = usual
-        # Each result was flushed when it was printed, so an error of that has been told.
+        # Each result was flushed when it was printed, so an error of that has been reported.
         with suppress(OSError):
             results.close()

@@ -17,7 +17,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON for pro
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dbt-zlayout")
 def zlayout() -> None:
-    """Looks into tables of dbt-zlayout and maintains them.
+    """Inspects and maintains tables of dbt-zlayout.
 
     TABLE is a folder (/lake/orders, ./orders, s3://lake/orders), schema.table, or with --manifest the name of a model.
     Results go to stdout, progress to stderr. The exit code is 1 after an error and 2 for a wrong command line.
@@ -170,7 +170,9 @@ def compact(context: Context, table: str, as_json: bool, **given: Any) -> None:
 @_TABLE
 @click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
 @click.option("--retain-versions", type=click.IntRange(min=1), help="How many of the newest versions to keep.")
-@click.option("--retain-hours", type=click.FloatRange(min=0), help="Keep versions that were the newest within it.")
+@click.option(
+    "--retain-hours", type=click.FloatRange(min=0), help="Keep versions that were the newest within this time."
+)
 @_JSON
 def clean(
     context: Context,
@@ -232,7 +234,7 @@ def publish(
 @click.option("--bloom", help="Columns or expressions, separated by commas, for Bloom filters.")
 @click.option("--lookup", help="Columns or expressions, separated by commas, for lookup indexes; a+b is both together.")
 @click.option("--stats-expression", multiple=True, help="An expression with statistics; may be given several times.")
-@click.option("--drop", is_flag=True, help="Take these indexes and statistics away.")
+@click.option("--drop", is_flag=True, help="Remove these indexes and statistics.")
 @click.option("--schedule", is_flag=True, help="Only change the settings, for a later call with --execute.")
 @click.option("--execute", is_flag=True, help="Only add what files lack of the table's indexes.")
 @_JSON
@@ -275,7 +277,7 @@ def index(
 
 @command(zlayout)
 @_TABLE
-@click.option("--manage", is_flag=True, help="Take the table over: from then on, only this package may write to it.")
+@click.option("--manage", is_flag=True, help="Make the table managed: from then on, only this package may write to it.")
 @_JSON
 def adopt(context: Context, table: str, manage: bool, as_json: bool) -> None:
     """Index a Parquet table of another tool, or with --manage take it over. No file is rewritten.
@@ -361,7 +363,7 @@ def register(context: Context, name: str, path: str, as_json: bool) -> None:
 @command(zlayout)
 @click.argument("table", required=False)
 @click.option("--sarif", is_flag=True, help="Print SARIF, for code hosts.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+@click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if something is found.")
 @_JSON
 def lint(context: Context, table: str | None, sarif: bool, exit_zero: bool, as_json: bool) -> None:
     """Find conditions in compiled models and tests that cannot skip files. The exit code is 1 if there is one.
@@ -380,11 +382,11 @@ def lint(context: Context, table: str | None, sarif: bool, exit_zero: bool, as_j
 
 @command(zlayout)
 @click.argument("table", required=False)
-@click.option("--check", is_flag=True, help="Compare with the file instead of writing it; the exit code is 1 if worse.")
+@click.option("--check", is_flag=True, help="Compare with the file instead of writing it.")
 @click.option(
     "--file", "path", type=click.Path(dir_okay=False, path_type=Path), default="layout.lock.json", show_default=True
 )
-@click.option("--tolerance", type=click.FloatRange(min=0), help="By which share a condition may read more.")
+@click.option("--tolerance", type=click.FloatRange(min=0), help="The share by which a condition may read more.")
 @_JSON
 def lock(context: Context, table: str | None, check: bool, path: Path, tolerance: float | None, as_json: bool) -> None:
     """Write what important conditions read into a file for git, or check that none reads more.

@@ -270,7 +270,7 @@ def parse_no_expressions(key: str, value: object, problems: list[str]) -> tuple[
 
 
 def parse_expressions(key: str, value: object, problems: list[str]) -> tuple[str, ...]:
-    """Reads a setting that lists SQL expressions; a string is one of them. What they mean, Spark tells later.
+    """Reads a setting that lists SQL expressions; a string is one of them. Spark checks them later.
 
     >>> problems: list[str] = []
     >>> parse_expressions("stats_expressions", ["lower(email)", " length(name) ", "lower(email)"], problems)

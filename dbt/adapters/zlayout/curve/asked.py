@@ -63,7 +63,7 @@ class Asked:
 
     Attributes:
         low: For each key the lowest value that each of n queries asks for; null where it has no lower limit.
-        high: The highest one, likewise.
+        high: The highest one, in the same way.
         weights: float64[n], positive; they sum to 1.
     """
 
@@ -78,7 +78,7 @@ class Asked:
         """Returns the boxes in ranks.
 
         Args:
-            boundaries: Of each key.
+            boundaries: The boundaries of each key.
         """
         return AskedRanks(
             np.stack([_ranks(each, known, 0) for each, known in zip(self.low, boundaries, strict=True)]),

@@ -62,7 +62,7 @@ class CurveModel:
     Attributes:
         types: Their Arrow types, as returned by `key_type`.
         curve: 'zorder', 'hilbert' or 'linear': the order of rows inside a leaf; 'linear' also cuts along it.
-        boundaries: Of each key.
+        boundaries: The boundaries of each key.
         sizing: The sizes that the cuts were made for.
         tree: The cuts of a table without partitions. In a partitioned table: the cuts of partitions that have no tree
             of their own, a single file.

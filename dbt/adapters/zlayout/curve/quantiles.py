@@ -29,8 +29,8 @@ class Boundaries:
     """The bucket boundaries of one key column.
 
     Attributes:
-        values: Where every bucket but the first begins, strictly increasing; as `Comparable.values`. Of texts as few
-            bytes as tell the bucket from the texts before it, so that long common beginnings do no harm.
+        values: Where every bucket but the first begins, strictly increasing; as `Comparable.values`. Texts keep only
+            as many bytes as distinguish the bucket from the texts before it, so long common beginnings do no harm.
         nullable: Whether the sample held both nulls and values; only then do codes distinguish them.
     """
 

@@ -32,7 +32,7 @@ def slice_path(partition: str, instant: str, content: bytes) -> str:
 
     Args:
         partition: ``column_stats`` or ``partition_stats``.
-        instant: Of the commit that writes it.
+        instant: The instant of the commit that writes it.
         content: The slice. The digest of its footer becomes part of the name, so that readers can detect damage.
     """
     return f".zlayout/index/{partition}/{instant}_{digest_of(footer_of(content)).hex()}.stats"

@@ -33,7 +33,7 @@ def wrong_cells(
     An unknown value contradicts nothing. A bound that is not exact is correct as long as it bounds.
 
     Args:
-        paths: Of the files, or of the partition folders.
+        paths: The paths of the files, or of the partition folders.
         stored: Statistics in the index, arrays of `stats_type` as long as ``paths``.
         found: Statistics from the files, for the same columns and types.
 
@@ -57,7 +57,7 @@ def lost_files(paths: pa.Array, found: str) -> pa.Table:
     """Returns rows as `wrong_cells` for files that the table lists but no query can read.
 
     Args:
-        paths: Of the files.
+        paths: The paths of the files.
         found: What exists instead, and the next step.
     """
     stored, instead = (pa.repeat(pa.scalar(text, pa.string()), len(paths)) for text in ("listed by the table", found))
@@ -68,7 +68,7 @@ def values_that_lack(paths: pa.Array, kinds: pa.Array, columns: pa.Array, missin
     """Returns rows as `wrong_cells` for Bloom filters and lookup entries that lack values of their files.
 
     Args:
-        paths: Of the files.
+        paths: The paths of the files.
         kinds: 'bloom' or 'lookup'.
         columns: Names of the columns.
         missing: How many values each of them lacks.

@@ -94,7 +94,7 @@ def _overlapping_groups(
     """Returns the groups that are worth rewriting, most gain per byte first; none spans two partitions.
 
     Args:
-        boxes: Of all files.
+        boxes: The boxes of all files.
         size_bytes: int64[n], of all files.
         partitions: Positions of each partition's files.
         model: Weights reads.
@@ -209,7 +209,7 @@ def _in_curve_order(boxes: Boxes, files: npt.NDArray[np.int64]) -> npt.NDArray[n
     """Sorts files by the z-order position of their centres; keeps the order in a table without keys.
 
     Args:
-        boxes: Of all files.
+        boxes: The boxes of all files.
         files: Positions.
     """
     keys = len(boxes.low)
@@ -238,7 +238,7 @@ def _small_file_groups(
     not start one, because they were cut for this size.
 
     Args:
-        boxes: Of all files.
+        boxes: The boxes of all files.
         size_bytes: int64[n], of all files.
         files: Positions of the partition's files.
         min_file_bytes: Files below this size are small.
@@ -279,7 +279,7 @@ def _whole_groups(
     """Yields all files of one partition, in runs along the curve with a limited size.
 
     Args:
-        boxes: Of all files.
+        boxes: The boxes of all files.
         size_bytes: int64[n], of all files.
         files: Positions of the partition's files.
         max_group_bytes: Largest group; a single file may be larger.

@@ -219,7 +219,7 @@ class Forecast:
     """The files that would replace a group.
 
     Attributes:
-        bounds: Of each key, for n files.
+        bounds: The bounds of each key, for n files.
         rows: int64[n].
         size_bytes: int64[n].
     """

@@ -62,8 +62,8 @@ class ClusteringMeasures:
         columns: As spelled in settings.
         partitions: Partitions that have files, 1 for a table without partitions; different ones do not overlap.
         constant_files: Files in which all rows are equal in every one of the columns; clustering cannot improve these.
-        overlap: Of the boxes over all columns. The depth of a file is the number of files whose boxes intersect its
-            box, itself included, as in the ``overlap_depth`` of a run.
+        overlap: The overlap of the boxes over all columns. The depth of a file is the number of files whose boxes
+            intersect its box, itself included, as in the ``overlap_depth`` of a run.
         expected_files: How many files a random condition on all columns together reads, by kind: ``point`` is equality
             with the values of a random row, the ranges of the columns are drawn independently.
         by_column: One entry per column.
@@ -142,7 +142,7 @@ def clustering_measures(
 
     Args:
         files: n files.
-        statistics: Of these files.
+        statistics: The statistics of these files.
         types: The columns to measure, one or more, and their types in the table.
         partition_of_file: int64[n].
     """

@@ -123,7 +123,7 @@ def oldest_records(files: DataFiles, statistics: Statistics) -> dict[str, str]:
 
     Args:
         files: Files of a snapshot.
-        statistics: Their statistics, with the column that tells the instants of log records.
+        statistics: Their statistics, with the column that holds the instants of log records.
     """
     bounds = statistics.column((INSTANT,))
     if bounds is None:

@@ -41,7 +41,7 @@ def row_ranges(spans: Spans, row_count: npt.NDArray[np.int64]) -> RowRanges:
     has a share of the rows; for other types a single value has none, unless a file holds nothing else.
 
     Args:
-        spans: Of n files.
+        spans: The spans of n files.
         row_count: int64[n].
     """
     has_values = spans.has_values
@@ -83,7 +83,7 @@ def files_of_a_range(columns: Sequence[RowRanges], fraction: float) -> float:
     position. It has no condition on partitions, and nulls never match.
 
     Args:
-        columns: Of n files each; one column or more.
+        columns: The columns of n files each; one column or more.
         fraction: The share of rows in a range, 0 or more and below 1.
     """
     chances = np.ones(len(columns[0].start))
@@ -103,7 +103,7 @@ def files_of_a_row(columns: Sequence[RowRanges], row_count: npt.NDArray[np.int64
     sixteenth of it, once its rows have met two million files.
 
     Args:
-        columns: Of n files each; one column or more.
+        columns: The columns of n files each; one column or more.
         row_count: int64[n].
     """
     weights = np.where(np.logical_and.reduce([each.has_values for each in columns]), row_count, 0).astype(np.float64)

@@ -66,7 +66,7 @@ def file_map(
 
     Args:
         files: n files. Those without rows are left out.
-        statistics: Of these files.
+        statistics: The statistics of these files.
         types: The columns, one or more, and their types in the table.
         most_files: The most files in the map, always the same ones.
     """

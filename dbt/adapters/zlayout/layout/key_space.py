@@ -25,7 +25,7 @@ class KeyBounds:
 
     Attributes:
         low: n values; null where unknown, or where a file has no value.
-        high: n values, likewise.
+        high: n values, in the same way.
         empty: bool[n], files whose rows are all null: no comparison reads them.
     """
 

@@ -66,7 +66,7 @@ def validated(statistics: Statistics, types: Mapping[ColumnPath, pa.DataType]) -
     """Returns the validated statistics of columns, as in pruning; None for a column without any.
 
     Args:
-        statistics: Of n files.
+        statistics: The statistics of n files.
         types: The columns and their types.
     """
     bounds = {path: statistics.column(path) for path in types}
@@ -83,7 +83,7 @@ def spans_of(facts: Facts | None, column_type: pa.DataType, file_count: int) -> 
     """Returns the spans of one column.
 
     Args:
-        facts: Of n files; None if nothing is known about any.
+        facts: The facts of n files; None if nothing is known about any.
         file_count: n.
     """
     if facts is None:

@@ -136,7 +136,7 @@ class TableVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class TableFigures:
-    """What a verdict is about, besides the layout of the files.
+    """What a verdict is about, in addition to the layout of the files.
 
     Attributes:
         name: The table, as an operation takes it for ``model``.

@@ -146,7 +146,7 @@ class In(Expr):
     """``operand IN (values)``.
 
     Attributes:
-        values: Of the operand's type, without nulls.
+        values: Values of the operand's type, without nulls.
         has_null: Whether the list also has NULL.
     """
 

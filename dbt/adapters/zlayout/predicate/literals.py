@@ -87,7 +87,7 @@ def literal(value: pa.Scalar) -> str:  # noqa: PLR0911, C901 - one return per ty
     r"""Returns a constant as SQL.
 
     Args:
-        value: Of a type that a column can have; may be null. A timestamp with a zone is written in UTC, marked ``Z``.
+        value: A value of a type that a column can have, or null. A timestamp with a zone is written in UTC, with ``Z``.
 
     >>> print(literal(pa.scalar("it's")), literal(pa.scalar(b"\x01")), literal(pa.scalar(float("nan"))))
     'it\'s' X'01' CAST('NaN' AS DOUBLE)

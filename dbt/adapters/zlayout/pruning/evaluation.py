@@ -120,7 +120,7 @@ def _values(facts: Facts) -> tuple[Flags, npt.NDArray[np.int64], npt.NDArray[np.
     if not countable:
         few = both & flags(pc.equal(facts.minimum, facts.maximum), when_unknown=False)
         if pa.types.is_floating(kind):
-            # 0.0 and -0.0 are equal, so bounds do not tell which of them a file has.
+            # 0.0 and -0.0 are equal, so bounds do not show which of them a file has.
             few &= ~flags(pc.equal(facts.minimum, pa.scalar(0, kind)), when_unknown=False)
         encoded = facts.minimum.filter(pa.array(few)).dictionary_encode()
         low, high = _nowhere(len(few))
@@ -150,7 +150,7 @@ def verdicts(expr: Expr, statistics: Statistics) -> npt.NDArray[np.int8]:
 
     Args:
         expr: Any predicate; parts that are not understood keep files.
-        statistics: Of n files or partitions.
+        statistics: The statistics of n files or partitions.
 
     Returns:
         int8, length n, each a `Verdict`.
@@ -164,7 +164,7 @@ def verdicts_of_normal(
     """Returns the same as `verdicts` for a predicate that is in normal form already.
 
     Args:
-        statistics: Of n files or partitions.
+        statistics: The statistics of n files or partitions.
         memberships: Which values each of the files may hold, as far as that is known.
     """
     return Evaluation(normal, statistics, memberships).match(normal).verdicts()
@@ -174,7 +174,7 @@ class Evaluation:
     """Evaluates parts of one predicate; validates the statistics of each column once.
 
     Args:
-        statistics: Of the files.
+        statistics: The statistics of the files.
         memberships: Which values each of the files may hold, as far as that is known.
 
     Attributes:
@@ -280,9 +280,9 @@ class Evaluation:
         return self._held[id(leaf)][1]
 
     def lacking(self, leaf: Expr) -> Sequence[tuple[Membership, Flags]]:
-        """Returns for which files only their bounds tell whether they may hold a value that a leaf looks for.
+        """Returns for which files only their bounds say whether they may hold a value that a leaf looks for.
 
-        Nothing if the leaf looks for no values, or if no file tells more.
+        Nothing if the leaf looks for no values, or if nothing more is known about any file.
         """
         wanted = values_of(leaf)
         if wanted is None:

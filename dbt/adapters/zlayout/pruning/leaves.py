@@ -171,7 +171,7 @@ def _holds_member(minimum: pa.Array, maximum: pa.Array, members: pa.Array) -> Fl
     Args:
         minimum: Lower bounds, one per file; null is unbounded.
         maximum: Upper bounds; null is unbounded.
-        members: Of the bounds' type, without nulls and NaN.
+        members: Values of the bounds' type, without nulls and NaN.
     """
     lowest, highest, ordered = _comparable(minimum, maximum, members)
     ordered = np.sort(ordered)

@@ -98,7 +98,7 @@ class ConjunctReport:
         expressions: The expressions whose statistics together would let it skip files; empty if it is usable, or if no
             statistics would.
         looked_for: The column or expression whose values it looks for, if the bounds of every file include one of them
-            and nothing else tells which values a file has.
+            and nothing else shows which values a file has.
     """
 
     sql: str
@@ -142,7 +142,7 @@ def explained_verdicts(
 
     Args:
         expr: Any predicate; each conjunct is evaluated separately.
-        statistics: Of n files or partitions.
+        statistics: The statistics of n files or partitions.
         reasons: Whether to also give the reason why each file is skipped or read.
         memberships: Which values each of the files may hold, as far as that is known.
 
@@ -346,7 +346,7 @@ def _read_reason(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows, head
 
 
 def _filter_pieces(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows) -> list[pa.Array]:
-    """Returns a piece for each column whose values other files tell; null for files that do."""
+    """Returns a piece for each column whose values are known for other files; null for files where they are known."""
     lacking = {}
     for leaf in (leaf for part in parts for leaf in leaves(part)):
         for membership, lacks in evaluation.lacking(leaf):

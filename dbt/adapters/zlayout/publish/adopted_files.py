@@ -90,7 +90,7 @@ def check_readable(file: AdoptedFile, state: TableState, format_name: str) -> No
 def refused(file: AdoptedFile, problem: str, format_name: str) -> UnsupportedError:
     """Returns the error for a file that cannot be published."""
     return UnsupportedError(
-        f"{file.path} {problem}; rewrite it (cluster with rewrite_all), or take '{format_name}' out of publish"
+        f"{file.path} {problem}; rewrite it (cluster with rewrite_all), or remove '{format_name}' from publish"
     )
 
 

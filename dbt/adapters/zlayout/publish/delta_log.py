@@ -455,7 +455,7 @@ def _hint_of(store: Store, number: int) -> Mapping[str, Any] | None:
 
 
 def _is_cut(hint: Mapping[str, Any], files: Sequence[StoredFile]) -> bool:
-    """Returns whether a checkpoint has another size than its publisher gave it. Earlier releases did not tell it."""
+    """Returns whether a checkpoint has another size than its publisher gave it. Earlier releases did not record it."""
     path = _checkpoint_path(hint["version"])
     return any(each.path == path and each.size_bytes != hint.get("sizeInBytes", each.size_bytes) for each in files)
 

@@ -132,7 +132,7 @@ def publish_formats(
     """Publishes the newest version in the formats and the catalog of the settings, and withdraws it from all others.
 
     Yields:
-        Each format and each entry of a catalog that failed, with its error. The others are published nevertheless.
+        Each format and each entry of a catalog that failed, with its error. The others are published anyway.
     """
     formats = publishing.formats or ()
     failed = set()

@@ -240,7 +240,7 @@ def parts_of(content: bytes, manifest: ManifestFile, gone: Mapping[str, int], ad
     """Returns what is left of a manifest, and what a snapshot deletes of it. What earlier ones deleted is left out.
 
     Args:
-        manifest: Its entry in the manifest list. Of files that it added, only that entry may know the snapshot.
+        manifest: Its entry in the manifest list. For files that it added, only that entry may know the snapshot.
         gone: Paths of its files that the snapshot deletes, and their rows.
         address: The snapshot.
 

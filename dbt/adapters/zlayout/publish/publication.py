@@ -42,7 +42,7 @@ def foreign(path: str, writer: str, format_name: str) -> UnsupportedError:
     """Returns the error for a file of another writer, which publishing would overwrite."""
     folder = path.partition("/")[0]
     return UnsupportedError(
-        f"{path} was written by {writer}; move the folder {folder} away, or take '{format_name}' out of publish"
+        f"{path} was written by {writer}; move the folder {folder} away, or remove '{format_name}' from publish"
     )
 
 
@@ -50,7 +50,7 @@ def misspelled_folder(name: str, text: str, kind: str, format_name: str) -> Unsu
     """Returns the error for a partition folder whose text is not a value of the column."""
     return UnsupportedError(
         f"the partition folder '{name}={text}' is not spelled as a value of type {kind}, so readers of {format_name} "
-        f"cannot be told its value; rewrite this partition, or take '{format_name}' out of publish"
+        f"cannot read its value; rewrite this partition, or remove '{format_name}' from publish"
     )
 
 

@@ -136,7 +136,7 @@ def catch_up(store: Store, timeline: Timeline) -> int | None:
         _go_down(store, lost, timeline.snapshot())
     for version in range(first, newest + 1):
         publish(store, timeline.snapshot(None if version == newest else version))
-    # A version committed meanwhile may have been overwritten by the descent.
+    # A version committed in the meantime may have been overwritten by the descent.
     return catch_up(store, timeline) if lost and timeline.latest_version() != newest else newest
 
 

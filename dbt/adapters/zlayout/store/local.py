@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.store.protocol import (
 from dbt.adapters.zlayout.store.uri import escaped
 
 SCRATCH_FOLDER = ".zlayout/staging"
-# Deleted meanwhile, a broken link, or a loop of links.
+# Deleted in the meantime, a broken link, or a loop of links.
 _NO_SUCH_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
@@ -139,7 +139,7 @@ class LocalStore:
     def delete_tree(self, prefix: str) -> None:
         """Deletes a folder with all its content ('' is the root); a missing folder is ignored."""
         folder = self._root / prefix
-        # Another process may delete a file of the folder meanwhile, so a second pass is made.
+        # Another process may delete a file of the folder in the meantime, so a second pass is made.
         for _ in range(2):
             with _errors(prefix), suppress(FileNotFoundError):
                 shutil.rmtree(folder)

@@ -72,7 +72,9 @@ def advice_for_table(
     paths = _sampled_paths(opened.row_schema_json, queries, (*keys, *folders))
     rows = opened.files.total_rows
     if not rows:
-        raise ConfigError(["the table has no rows, so nothing tells how queries read it"], subject)
+        raise ConfigError(
+            ["the table has no rows, so there is nothing to judge a layout by; write rows first"], subject
+        )
     indexed = config.indexes.expressions
     expressions = {each: share for each, share in _expressions(queries, workload).items() if each not in indexed}
     if not any(columns_of(each.predicate) & set(paths) for each in queries):

@@ -154,7 +154,7 @@ def rows_changed_at(opened: TableSnapshot, subject: str) -> datetime:
     else:
         files = listed_files(opened.store, opened.snapshot.partition_by)
         if not len(files):
-            raise TableNotFoundError(f"{subject} is only indexed and has no files, so no time tells when it changed")
+            raise TableNotFoundError(f"{subject} is only indexed and has no files, so it is not known when it changed")
         time_ms = pc.max(files["modified_ms"]).as_py()
     return datetime.fromtimestamp(time_ms / 1000, timezone.utc)
 
@@ -210,7 +210,7 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
     """Measures the files of a version.
 
     Args:
-        opened: The table. Of an indexed table, only files that the index knows are measured.
+        opened: The table. If it is only indexed, only files that the index knows are measured.
         columns: Names such as ``a`` and ``a.b``, in a list or separated by commas. None for the clustering keys or, in
             a table without keys, for all top-level columns with statistics.
 

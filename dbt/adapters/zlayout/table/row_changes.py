@@ -114,7 +114,7 @@ def change_feed(
     """Returns the change feed that ``ZTable.write`` is given; None if no row can be a delete.
 
     Raises:
-        ConfigError: Deletes cannot be told apart by these keys.
+        ConfigError: Deletes cannot be distinguished by these keys.
     """
     if deleted_when is None:
         return None

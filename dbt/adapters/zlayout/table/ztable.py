@@ -159,10 +159,10 @@ class ZTable:
 
     @classmethod
     def register(cls, spark: SparkSession, name: str, path: str | os.PathLike[str]) -> ZTable:
-        """Makes the catalog entry of the table in a folder: the entry was lost, or the folder was moved or copied.
+        """Creates the catalog entry of the table in a folder, if the entry was lost or the folder was moved or copied.
 
-        It also takes over an entry that ``CREATE TABLE … LOCATION`` made of the folder, and writes Spark's manifest
-        anew, which holds absolute paths. A copy of a table of this catalog becomes a table with an id of its own. A
+        It also adopts an entry that ``CREATE TABLE … LOCATION`` made of the folder, and rewrites Spark's manifest,
+        which holds absolute paths. A copy of a table of this catalog becomes a table with an id of its own. A
         second call changes nothing. After a crash, run it again.
 
         Args:
@@ -588,7 +588,7 @@ class ZTable:
         """Checks that a position is a version of this table.
 
         Raises:
-            VersionNotFoundError: It is not: the table was built anew, or an older state of its folder was restored.
+            VersionNotFoundError: It is not one: the table was rebuilt, or an older state of its folder was restored.
         """
         mine = self._opened.timeline
         if position.table != self._opened.table_id:
@@ -719,7 +719,7 @@ class ZTable:
             df: The rows. The query runs once.
             partitions: None replaces the partitions that ``df`` has rows for; without partitions, the whole table.
                 'all' replaces the whole table. A list such as ``[{'day': '2024-01-01'}]`` replaces exactly these
-                partitions, and rows of other partitions are an error.
+                partitions, and rows of other partitions raise an error.
             **options: See the class.
         """
         return self._modify(

@@ -179,7 +179,7 @@ def test_a_table_that_is_adopted_during_a_refresh_is_left_alone(folder: Path) ->
             transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
         return {}
 
-    with pytest.raises(ConflictError, match=r"s\.t was taken under management"):
+    with pytest.raises(ConflictError, match=r"s\.t became a managed table"):
         refresh(LocalStore(folder), and_take_over)
     assert len(timeline_of(LocalStore(folder)).snapshot().files) == 0
 

@@ -102,7 +102,7 @@ def changes_relation(
         )
     if relation.is_cte:
         raise CompilationError(f"{MACRO}: {relation} is an ephemeral model, which has no versions; make it a table")
-    # Read before the table is opened: a position that another run stores meanwhile is not newer than the table.
+    # Read before the table is opened: a position that another run stores in the meantime is not newer than the table.
     own = _own_table(session, this) if tracked and is_increment else None
     positions = positions_of(own.snapshot().properties) if own is not None and own.is_managed else {}
     table = _opened(session, relation)
@@ -279,6 +279,6 @@ def _changes(
             given = f"no changes of {name} since v{since.version}"
         return table.net_changes(since.version, version, unique_key=keys), given, None
     except (VersionNotFoundError, UnsupportedError) as error:
-        # What follows tells a caller in Python what to do.
+        # What follows says what a caller in Python can do.
         why_all = str(error).partition("; ")[0]
         return table.net_changes(None, version, unique_key=keys), "", why_all

@@ -109,7 +109,7 @@ class Materialization:
             if is_unknown and done.version > 0:
                 self._warn_after_commit(
                     f"its folder already held a table, up to v{done.version - 1}, which the catalog did not know; this "
-                    f"run replaced the rows. zlayout_rollback to v{done.version - 1} brings them back"
+                    f"run replaced the rows. zlayout_rollback to v{done.version - 1} restores them"
                 )
             return done
 
@@ -229,7 +229,7 @@ class Materialization:
             if found is None:
                 why = [NO_ORIGIN]
             elif origin is None:
-                why = ["what it is made from is not known"]
+                why = ["its inputs are not known"]
             else:
                 why = origin.differences(found[1])
         except Exception as error:  # of an earlier version; it does not hinder this run
@@ -249,7 +249,7 @@ class Materialization:
             reads = {name: each.source for name, each in read.items()}
             return origin_of(code, rows, self.model, self._wanted, reads)
         except Exception as error:  # the next run is then not skipped
-            _LOG.debug(f"{self.relation}: what it is made from is not known: {error!r}")
+            _LOG.debug(f"{self.relation}: its inputs are not known: {error!r}")
             return None
 
     def _rows_of(self, code: str) -> DataFrame:

@@ -78,7 +78,7 @@ class Origin:
         now = self.to_dict()
         found = [why for key, why in _CHANGES.items() if before.get(key) != now[key]]
         if before.get("unknown") != [] and not self.inputs.unknown:
-            found.append("its last run could not tell all that its rows depend on")
+            found.append("its last run could not determine everything that its rows depend on")
         return [*self.inputs.unknown, *found, *_source_differences(self.inputs.sources, before)]
 
 

@@ -125,7 +125,7 @@ def write_increment(
         **kept_settings(wanted),
         "progress": progress,
         "made_from": made_from,
-        # The version tells what was read, so that the next run is skipped, unless it could not be told.
+        # The version says what was read, so that the next run is skipped, unless that could not be determined.
         "commit_empty": wanted.skip_unchanged and made_from is not None and not made_from["unknown"],
         "changes_taken": changes_taken,
     }

@@ -30,8 +30,8 @@ _DESCRIBED = {
     "bytes": ("Bytes", "Size of the data files of the newest version"),
     "files": ("Files", "Data files of the newest version"),
     "version": ("Version", "The newest version"),
-    "last_changed": ("Last changed", "When rows last changed, in UTC; clustering and compaction change none"),
-    "last_commit": ("Last commit", "When the newest version was committed, in UTC, also without changes of rows"),
+    "last_changed": ("Last changed", "When rows last changed, in UTC; clustering and compaction do not count"),
+    "last_commit": ("Last commit", "When the newest version was committed, in UTC, even if no row changed"),
     "keys": ("Clustering keys", "The columns that the files are clustered by"),
     "curve": ("Curve", "The curve along which the files are cut"),
     "depth": ("Overlap depth", "Files that hold a value of the clustering keys, on average; 1 is the best"),
@@ -49,7 +49,7 @@ def rows_changed_at(session: SparkSession, name: str) -> datetime:
         table = ZTable.for_name(session, name)
     except TableNotFoundError as error:
         raise UnsupportedError(
-            f"{error}. Only tables that dbt-zlayout writes or indexes tell when their rows changed: set "
+            f"{error}. Only tables that dbt-zlayout writes or indexes record when their rows changed: set "
             "loaded_at_field for this source"
         ) from error
     if not table.is_managed:

@@ -179,7 +179,7 @@ def adopted_text(table: ZTable, *, as_json: bool) -> str:
     if as_json:
         level = "managed" if table.is_managed else "indexed"
         return json_text({"table": table.name, "version": table.version, "files": count, "level": level})
-    state = "only this package may write to it now" if table.is_managed else "other tools may go on writing to it"
+    state = "only this package may write to it now" if table.is_managed else "other tools can keep writing to it"
     return f"{table.name}: version {table.version} indexes {counted(count, 'file')}; {state}"
 
 

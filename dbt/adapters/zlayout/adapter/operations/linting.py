@@ -272,9 +272,9 @@ def rewritten_condition(condition: str, integers: Collection[str] = ()) -> tuple
     >>> rewritten_condition("CAST(id AS STRING) = '42'", ["id"])
     ('id = 42', None)
     >>> rewritten_condition("(CAST(code AS INT) = 5)")
-    ("code = '5'", "texts that spell 5 otherwise, such as '05'")
+    ("code = '5'", "texts that spell 5 in another way, such as '05'")
     >>> rewritten_condition("CAST(day AS DATE) = DATE '2024-01-31'")
-    ("day LIKE '2024-01-31%'", "texts that spell the day otherwise, such as '2024-1-31'")
+    ("day LIKE '2024-01-31%'", "texts that spell the day in another way, such as '2024-1-31'")
     >>> rewritten_condition("(lower(code) = 'x')")
     """
     found = _CAST.fullmatch(condition)
@@ -287,10 +287,10 @@ def rewritten_condition(condition: str, integers: Collection[str] = ()) -> tuple
         return (f"{column} = {number}", None) if same else None
     if kind in _LISTED_TYPES and re.fullmatch(r"-?\d+", value):
         example = "" if value.startswith("-") else f", such as '0{value}'"
-        return f"{column} = '{value}'", f"texts that spell {value} otherwise{example}"
+        return f"{column} = '{value}'", f"texts that spell {value} in another way{example}"
     if kind == "DATE" and value.startswith("DATE "):
         day = value.removeprefix("DATE ")[:-1]
-        return f"{column} LIKE {day}%'", f"texts that spell the day otherwise, such as {day.replace('-0', '-')}'"
+        return f"{column} LIKE {day}%'", f"texts that spell the day in another way, such as {day.replace('-0', '-')}'"
     return None
 
 

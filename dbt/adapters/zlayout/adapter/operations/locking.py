@@ -100,7 +100,7 @@ class Lock:
 
     Attributes:
         tables: Each locked table, by ``schema.table``.
-        tolerance: By which share a condition may read more before the check fails.
+        tolerance: The share by which a condition may read more before the check fails.
     """
 
     tables: Mapping[str, LockedTable]
@@ -191,7 +191,7 @@ def read_lock(path: Path) -> Lock:
     """
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise ConfigError([f"is larger than {_MOST_BYTES >> 20} MB, so it is no lock file"], str(path))
+            raise ConfigError([f"is larger than {_MOST_BYTES >> 20} MB, so it is not a lock file"], str(path))
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError([f"cannot be read ({error}); write it with zlayout_lock"], str(path)) from error
@@ -205,7 +205,7 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
         model: The only model to lock; None for all.
         nodes: ``graph.nodes``, or the nodes of a manifest.
         target: As for `ProjectWorkload`.
-        tolerance: By which share a condition may read more; None for a quarter.
+        tolerance: The share by which a condition may read more; None for a quarter.
     """
     allowed = TOLERANCE if tolerance is None else _tolerance(tolerance)
     workload = ProjectWorkload(session, nodes, target)

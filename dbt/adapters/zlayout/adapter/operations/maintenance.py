@@ -219,7 +219,7 @@ def _arranged(done: ClusterSummary) -> str:
 
 def _lookup_change(done: ClusterSummary) -> str:
     if done.dry_run and any(each.strategy.name == "sort" for each in done.groups):
-        return ""  # only the sort itself tells which values of the clustering keys end in which file
+        return ""  # only the sort itself shows which values of the clustering keys end up in which file
     after, before = counted(done.files_read_after, "file"), number_text(done.files_read_before)
     if done.dry_run:
         return f"; a point lookup would read {after} (now {before})"

@@ -149,7 +149,7 @@ def _map_plot(table: TableReport) -> dict[str, Any] | None:
         "title": "Layout map",
         "text": (
             f"Each rectangle is one of {some}{counted(found.total_files, 'file')}, over the rows that it may hold when "
-            "all rows are sorted by a column. Small rectangles are good: a lookup reads those that lie over its value"
+            "all rows are sorted by a column. Small rectangles are good: a lookup reads those that cover its value"
         ),
         "caption": "The files with the widest bounds, which most lookups read",
         "head": ["file", "rows", *(axis.column for axis in found.axes)],
@@ -176,7 +176,7 @@ def _depth_plot(table: TableReport) -> dict[str, Any] | None:
         "name": "depth",
         "title": "Depth" if len(layouts) == 1 else "Depth, before and after the last clustering",
         "text": (
-            f"How many files lie over the place of a file, itself included, for {', '.join(layouts[-1][1].columns)}. "
+            f"How many files overlap a file, itself included, for {', '.join(layouts[-1][1].columns)}. "
             f"1 is best. Average depth: {averages}{_measured(layouts[-1][1])}"
         ),
         "caption": "Files by depth",

@@ -129,7 +129,7 @@ class FilterBuilder:
         return whole
 
     def missing_in(self, content: bytes) -> int:
-        """Returns how many of the values a filter lacks; 0 if there are too many to tell."""
+        """Returns how many of the values a filter lacks; 0 if there are too many to find out."""
         hashes = self._merged()
         return 0 if hashes is None else int(np.count_nonzero(~held_by(content, hashes)))
 

@@ -55,7 +55,7 @@ def slice_path(instant: str, content: bytes) -> str:
     """Returns the path of a slice, relative to the table.
 
     Args:
-        instant: Of the commit that writes it.
+        instant: The instant of the commit that writes it.
         content: The slice.
     """
     return f".zlayout/index/{BLOOM_FILTERS}/{instant}_{_digest(_header_of(content))}.bloom"
@@ -66,7 +66,7 @@ def write_slices(files: DataFiles, tables: Iterable[pa.Table], slice_bytes: int 
 
     Args:
         files: The files. Filters of other files are left out.
-        tables: From `filter_table`. Of filters for one file and column in a slice, the last one counts.
+        tables: From `filter_table`. If a slice has several filters for one file and column, the last one counts.
         slice_bytes: A slice ends with the filter that reaches this size.
     """
     rows = {path: row for row, path in enumerate(files["path"].to_pylist())}
@@ -142,7 +142,7 @@ class FilterPlaces:
 
     @property
     def is_told(self) -> Flags:
-        """Of which files the slice says whether they have a filter."""
+        """For which files the slice says whether they have a filter."""
         told: Flags = self.size > _NONE
         return told
 
@@ -256,7 +256,7 @@ class FilterSlice:
         Args:
             column: A column of the slice.
             rows: int64[n], rows of the slice.
-            hashes: Of the values.
+            hashes: The hashes of the values.
 
         Returns:
             bool[n]: False if the file holds none of the values; and the number of damaged filters.

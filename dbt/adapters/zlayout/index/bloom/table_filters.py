@@ -107,7 +107,7 @@ class FilesFilters:
             values: The values; null is never found.
 
         Returns:
-            bool, one per file. None if no filter can tell: there is none for a column of this type, or there are too
+            bool, one per file. None if no filter knows: there is none for a column of this type, or there are too
             many values.
         """
         listed = pa.repeat(values, 1) if isinstance(values, pa.Scalar) else values

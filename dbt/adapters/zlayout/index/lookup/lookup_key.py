@@ -133,7 +133,7 @@ def run_bytes(path: str, runs: Mapping[LookupKey, Hashes | None]) -> bytes:
 
     Args:
         path: The file.
-        runs: The distinct hashes of its rows, sorted, by index; None if they cannot be told.
+        runs: The distinct hashes of its rows, sorted, by index; None if they are unknown.
     """
     told = [
         {"paths": key.paths, "types": key.types, "starts": None if hashes is None else _starts(hashes)}
@@ -159,7 +159,7 @@ class HashRun:
         paths: The columns of the index.
         types: Their types, as text.
         starts: Where each of the 256 finest buckets starts among the hashes, and their number at the end.
-        is_told: Whether the hashes could be told. If not, there are none here.
+        is_told: Whether the hashes are known. If not, there are none here.
     """
 
     path: str

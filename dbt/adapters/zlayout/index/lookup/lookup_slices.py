@@ -155,7 +155,7 @@ def slice_path(instant: str, paths: KeyPaths, bits: int, bucket: int, content: b
     """Returns the path of a slice, relative to the table.
 
     Args:
-        instant: Of the commit that writes it.
+        instant: The instant of the commit that writes it.
         paths: The columns of the index.
         bits: As for `slice_bytes`.
         bucket: As for `slice_bytes`.
@@ -198,7 +198,7 @@ class LookupSlice:
         bits: Number of first bits that all its hashes share.
         bucket: These bits.
         rows: ``path`` and the columns of `IDENTITY` of its files.
-        pairs_of_file: int64, number of pairs of each file; -1 if the hashes of its values could not be told.
+        pairs_of_file: int64, number of pairs of each file; -1 if the hashes of its values are unknown.
         data_bytes: Size of all pairs.
     """
 

@@ -122,7 +122,7 @@ class FilesLookups:
             values: The values. Null is a value.
 
         Returns:
-            bool, one per file. None if no index can tell: there is none of a column of this type, or there are too
+            bool, one per file. None if no index knows: there is none of a column of this type, or there are too
             many values.
         """
         if not self.whole.names((column.path,)):
@@ -133,7 +133,7 @@ class FilesLookups:
         return self.may_hold_hashes(LookupKey.of(_tracked([column])), hashes)
 
     def may_hold_together(self, wanted: Mapping[Column, pa.Array | pa.Scalar]) -> Sequence[Together]:
-        """Returns what indexes of several columns tell about rows with one of the given values in each column.
+        """Returns what indexes over several columns know about rows with one of the given values in each column.
 
         Args:
             wanted: The values by column.
@@ -202,7 +202,7 @@ class FilesLookups:
         return HashPlaces(hash_of, file_of, unknown)
 
     def _found(self, path: str, key: LookupKey, hashes: Hashes, told: Flags) -> tuple[Positions, Positions]:
-        """Looks for hashes in the slice of their bucket, and notes the files of which it tells.
+        """Looks for hashes in the slice of their bucket, and notes the files that it knows.
 
         Returns:
             The positions of hashes, and of a file that holds each of them.
@@ -244,7 +244,7 @@ class FilesLookups:
         return covered
 
     def untold(self, key: LookupKey) -> Flags:
-        """Returns for which files an index says that the hashes of their values cannot be told."""
+        """Returns for which files an index says that the hashes of their values are unknown."""
         found: Flags = np.zeros(len(self.files), dtype=bool)
         for path, _ in self.whole.names(key.paths):
             rows = self._rows_in(path, key)
@@ -258,7 +258,7 @@ class FilesLookups:
         Args:
             key: The columns of the index.
             hashes: Distinct hashes, sorted, each of some row of the file.
-            position: Of the file.
+            position: The position of the file.
 
         Raises:
             StoreError: The index cannot be read.
@@ -278,7 +278,7 @@ class FilesLookups:
     def _rows_in(self, path: str, key: LookupKey) -> Positions | None:
         """Returns the row of each file in a slice; None if the slice is unreadable or of other types.
 
-        A file has a negative number if it has no row, or one that says that its hashes cannot be told.
+        A file has a negative number if it has no row, or one that says that its hashes are unknown.
         """
         part = self.whole.open(path)
         if part is None or part.types != key.types or part.paths != key.paths:

@@ -30,7 +30,7 @@ class Bound:
     """f applied to one bound of each file.
 
     Attributes:
-        value: Of the type of f's result; null where the bound is unknown, and where ``known`` is false.
+        value: A value of the type of f's result; null where the bound is unknown, and where ``known`` is false.
         known: False where f of the bound is unknown, or may differ from Spark's result (overflow).
     """
 
@@ -77,7 +77,7 @@ def periodic(
         facts: About x.
         kind: The type of f's result.
         least: f of the minimum where x stays in one cycle, elsewhere the least value of f; needs no bounds of x.
-        most: f of the maximum, or the greatest value of f, likewise.
+        most: f of the maximum, or the greatest value of f, in the same way.
         one_cycle: Both bounds of x are known and lie in one cycle.
     """
     nothing, numbers_possible = pa.scalar(None, kind), pa.array(facts.may_be_number)

@@ -25,8 +25,8 @@ class ColumnBounds:
 
     Attributes:
         type: Arrow type of the bounds.
-        minimum: Of that type; no value of the file that is neither null nor NaN is below it.
-        maximum: Of that type; no value of the file that is neither null nor NaN is above it.
+        minimum: A value of that type; no value of the file that is neither null nor NaN is below it.
+        maximum: A value of that type; no value of the file that is neither null nor NaN is above it.
         minimum_exact: bool; false if the minimum is only a lower bound (truncated).
         maximum_exact: bool; false if the maximum is only an upper bound (truncated).
         null_count: int64, rows in which the column is null (for a struct field also because the struct is null).
@@ -54,7 +54,7 @@ class Statistics(Protocol):
 
 
 class Membership(Protocol):
-    """Which values each of a list of files may hold, such as its Bloom filters or lookup indexes tell."""
+    """Which values each of a list of files may hold, as Bloom filters or lookup indexes know."""
 
     @property
     def label(self) -> str:
@@ -68,7 +68,7 @@ class Membership(Protocol):
 
     @property
     def knows_null(self) -> bool:
-        """Whether null is a value that it tells about."""
+        """Whether it knows about null."""
         ...
 
     def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:
@@ -124,7 +124,7 @@ class SomeMembership:
 
     @property
     def knows_null(self) -> bool:
-        """Whether null is a value that it tells about."""
+        """Whether it knows about null."""
         return self.whole.knows_null
 
     def may_hold(self, column: Column, values: pa.Array | pa.Scalar) -> Flags | None:

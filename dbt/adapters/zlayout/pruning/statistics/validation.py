@@ -111,7 +111,7 @@ class Facts:
     """The validated statistics of one column or term.
 
     Attributes:
-        minimum: Of the column's type; null where unknown.
+        minimum: A value of the column's type; null where unknown.
         maximum: Likewise.
         minimum_exact: The minimum is known and is a value of the file.
         maximum_exact: Likewise.

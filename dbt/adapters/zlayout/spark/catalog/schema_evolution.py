@@ -37,7 +37,7 @@ _GO_ON = "set on_schema_change to append_new_columns or sync_all_columns to go o
 class OnSchemaChange(str, Enum):
     """What to do when the columns differ."""
 
-    IGNORE = "ignore"  # new columns are left out; a missing column is an error
+    IGNORE = "ignore"  # new columns are dropped; a missing column raises an error
     FAIL = "fail"
     APPEND_NEW_COLUMNS = "append_new_columns"  # new columns are added; missing columns become null
     SYNC_ALL_COLUMNS = "sync_all_columns"  # the table takes over the columns, and wider types, of the rows

@@ -40,7 +40,7 @@ _NOT_A_FUNCTION_OF_A_ROW = (
         re.compile(r"Current\w*|Now|LocalTimestamp|VariableReference|InputFile\w*"),
         "its value depends on the time or on the session",
     ),
-    (re.compile("AesEncrypt"), "it encrypts values, which gives other ones each time"),
+    (re.compile("AesEncrypt"), "it encrypts values, with a different result each time"),
 )
 # Spark's canonical form sorts the operands of these. Rounding, overflow and -0.0 depend on their order.
 _IN_ORDER = frozenset(("Add", "Multiply", "Greatest", "Least"))
@@ -211,7 +211,7 @@ class ExpressionForms:
         return bool(expression.find(self._jvm.function(is_instance, "scala.Function1")).isDefined())
 
     def _meaning(self, sources: Sequence[str], form: str, zoned: bool) -> str:
-        """Returns what a value depends on besides the row and the text of the expression.
+        """Returns what a value depends on in addition to the row and the text of the expression.
 
         That is Spark's release and settings, the types of columns, and what the text stands for.
 

@@ -1,4 +1,4 @@
-"""What makes SQL give other values later or in another session, where Spark calls it deterministic all the same."""
+"""What makes SQL give other values later or in another session, although Spark calls it deterministic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RULES_OF_TIMES = ("ReplaceExpressions", "SpecialDatetimeValues")
 
 
 def hidden_inputs(texts: Iterable[str], functions_of_users: Callable[[], Collection[str]]) -> list[str]:
-    """Returns what the values of SQL depend on besides rows, as far as the text shows it, a sentence each.
+    """Returns what the values of SQL depend on in addition to rows, as far as the text shows it, a sentence each.
 
     Args:
         functions_of_users: Gives the names of functions that are not Spark's, without a schema. It is called only if

@@ -508,7 +508,7 @@ class Planner:
     def _reported(self, cuts: Sequence[CutGroup], resampled: tuple[str, ...]) -> ClusterPlan:
         survey = self.survey
         if any(cut.reported.strategy.name == "sort" for cut in cuts):
-            # Only the sort itself tells which values of the clustering keys end in which file.
+            # Only the sort itself shows which values of the clustering keys end up in which file.
             before = survey.state
             files = before.files + sum(cut.reported.files_after - len(cut.reported.paths) for cut in cuts)
             groups = tuple(cut.reported for cut in cuts)

@@ -96,7 +96,7 @@ class Renewed:
     def over(self, known: pa.Table, live: DataFiles) -> pa.Table:
         """Returns the statistics of live files, with the renewed ones in place of the known ones.
 
-        Columns that only the known ones have, because another writer added them meanwhile, stay.
+        Columns that only the known ones have, because another writer added them in the meantime, stay.
         """
         unchanged = live.filter(live.same_as(self.files, IDENTITY)).column("path")
         renewed = self.column_stats.filter(pc.is_in(self.column_stats.column("path"), value_set=contiguous(unchanged)))

@@ -314,4 +314,6 @@ def _register_quietly(store: Store, publishing: PublishingConfig, next_step: str
             for registration, error in register(store, table_file.table_id, publishing):
                 _LOG.warning(f"{registration} is not up to date: {short_message(error)}; {next_step}")
     except ZlayoutError as error:
-        _LOG.warning(f"cannot tell in which catalogs {store.root_uri} is registered: {error}; look for its entries")
+        _LOG.warning(
+            f"cannot determine in which catalogs {store.root_uri} is registered: {error}; look for its entries"
+        )

@@ -282,7 +282,7 @@ def _net(rows: DataFrame, types: Sequence[DataType], within: Sequence[str]) -> D
 
     Args:
         rows: From `_tagged`.
-        types: Of their columns.
+        types: The types of their columns.
         within: Further columns in which rows that cancel must be equal.
     """
     names = [f"c{number}" for number in range(len(types))]

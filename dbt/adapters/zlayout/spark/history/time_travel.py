@@ -77,7 +77,7 @@ def check_managed(opened: TableSnapshot, name: str) -> None:
     if not opened.managed:
         raise UnsupportedError(
             f"{name} is only indexed: other tools write it, so it has no versions; "
-            "take it over with ZTable.adopt(..., managed=True)"
+            "make it managed with ZTable.adopt(..., managed=True)"
         )
 
 

@@ -1,6 +1,6 @@
-"""Adds optional parts of the index to a table and takes them away.
+"""Adds optional parts of the index to a table and removes them.
 
-The commits change no data, and follow whatever others commit meanwhile.
+The commits change no data, and follow whatever others commit in the meantime.
 """
 
 from __future__ import annotations
@@ -325,7 +325,9 @@ def _plus_unless_dropped(now: OptionalIndexes, before: OptionalIndexes, more: Op
         _DroppedError: It asks for less than before.
     """
     if before.minus(now) != OptionalIndexes():
-        raise _DroppedError("another job dropped an index, or a column that it needs, meanwhile; build the rest again")
+        raise _DroppedError(
+            "in the meantime, another job dropped an index, or a column that it needs; build the rest again"
+        )
     return now.plus(more)
 
 
@@ -362,7 +364,7 @@ def _layout(base: Snapshot, indexes: OptionalIndexes, name: TableRef) -> TableLa
 def _layout_after(indexes: Callable[[OptionalIndexes], OptionalIndexes], head: Snapshot | None) -> Mapping[str, Any]:
     """Returns the layout of the version that a change follows, with more indexes or without some.
 
-    Another writer may have changed the settings meanwhile, or dropped a column.
+    In the meantime, another writer may have changed the settings or dropped a column.
     """
     assert head is not None
     usable = filterable_columns(head.schema_json, head.partition_by)

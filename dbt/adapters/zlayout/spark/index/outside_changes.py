@@ -1,4 +1,4 @@
-"""Takes over what others did in the folder of a managed table: files that they deleted or added.
+"""Follows what others did in the folder of a managed table: files that they deleted or added.
 
 Missing files, which the table lists and the folder lacks, are dropped from it. Orphans, which another tool wrote into
 the folder, are appended. Each happens only if asked for.

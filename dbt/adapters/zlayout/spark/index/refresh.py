@@ -322,7 +322,7 @@ class Refresh:
     def _check_not_taken_over(self) -> None:
         table_file = read_table_file(self.timeline.store)
         if self.goal.listed is not None and table_file is not None and table_file.level is ManagementLevel.MANAGED:
-            raise ConflictError(f"{table_file.name} was taken under management in the meantime; open it again")
+            raise ConflictError(f"{table_file.name} became a managed table in the meantime; open it again")
 
     def _index(self, planned_on: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:
         # Another session may refresh too, or adopt the table. The folder must then be listed again.

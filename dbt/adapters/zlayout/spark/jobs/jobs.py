@@ -71,7 +71,7 @@ def timed(phases: dict[str, float], name: str) -> Iterator[None]:
 def frame_of_rows(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: StructType) -> DataFrame:
     """Returns a few rows as a DataFrame. They are part of the plan.
 
-    With `createDataFrame`, Python workers would read them anew in each job.
+    With `createDataFrame`, Python workers would reread them in each job.
 
     Args:
         spark: The session.

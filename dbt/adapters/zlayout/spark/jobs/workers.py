@@ -76,7 +76,7 @@ def failed_worker_problem(text: str) -> str | None:
         if module.startswith("dbt.adapters.zlayout."):
             return (
                 f"the Python of Spark's workers has another release of dbt-zlayout, without the module {module!r}; "
-                f"install {own_version} on every machine, and start Spark anew"
+                f"install {own_version} on every machine, and restart Spark"
             )
         return f"the Python of Spark's workers has no module {module!r}; {_advice()}"
     return None

@@ -134,7 +134,7 @@ def open_hadoop_store(location: str) -> HadoopStore:
     scheme = store.scheme_of_the_files()
     if scheme not in _RENAME_IS_ATOMIC:
         raise UnsupportedError(
-            f"location {location!r} lies on {scheme!r} through Hadoop, whose rename looks for the target and then "
+            f"location {location!r} is on {scheme!r} through Hadoop, whose rename looks for the target and then "
             "overwrites it, so two writers could commit the same version; allowed are "
             f"{', '.join(_RENAME_IS_ATOMIC)}, a path of this machine ('file:///path') and object stores "
             "('s3a://bucket/path')"

@@ -30,7 +30,7 @@ class SessionSettings:
 
     Attributes:
         ansi: Whether ANSI mode is on.
-        case_sensitive: Whether names of columns, and so the columns of files, are told apart by case.
+        case_sensitive: Whether names of columns, and so the columns of files, are distinguished by case.
         language: That of the driver, if it has rules of its own for lower and upper case; empty otherwise.
         others: Further settings that the session has set, each as ``key=value``.
         release: Spark's release, such as ``4.0``. Defaults of settings change from one to the next, and functions too.

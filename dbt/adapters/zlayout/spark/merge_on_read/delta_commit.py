@@ -190,7 +190,7 @@ def _merged(target: Target, frame: DataFrame, rules: MergeRules, names: Sequence
         columns = [functions.expr(f"{alias}.{backquoted(name)}").alias(name) for name, alias in sides.items()]
         matched = there.join(come, on, "inner")
         if ordering is not None and ordering not in names:
-            # The row keeps the table's value, so what comes late has to be told here.
+            # The row keeps the table's value, so late rows have to be found here.
             then, now = (f"{alias}.{backquoted(ordering)}" for alias in (rules.target_alias, rules.source_alias))
             matched = matched.where(f"{then} is null or coalesce({now} >= {then}, false)")
         parts.append((matched.where(rules.matched_condition) if rules.matched_condition else matched).select(*columns))

@@ -247,7 +247,7 @@ class Tagger:
 
     @property
     def _worth_a_delete(self) -> str:
-        """SQL that tells whether a delete has an effect: it removes a row, or keeps out more late rows than before."""
+        """SQL that says whether a delete has an effect: it removes a row, or keeps out more late rows than before."""
         ordering = self.table_type.ordering
         if ordering is None:
             return f"coalesce({_LIVE}, false)"
@@ -273,7 +273,7 @@ class Tagger:
 
     @property
     def _partitions_are_told(self) -> bool:
-        """Whether the folder of a file tells the partition columns of its rows, in any session.
+        """Whether the folder of a file gives the partition columns of its rows, in any session.
 
         Rows that must stay where their key is have to know that it is there: two keys may have one hash.
         """

@@ -61,8 +61,8 @@ _UNPREDICTABLE_TEXT = {
     re.compile(r"\b_metadata#\d"): "it reads the file names of rows",
     re.compile(r"variablereference\("): "it uses an SQL variable",
     re.compile(rf"Hive(?:Simple|Generic)?UD(?:A|T)?F|\b{SQL_FUNCTION}"): "it calls a function that is not Spark's",
-    # With Spark's random initialization vector; Spark calls it deterministic all the same.
-    re.compile(r"\baes_encrypt\("): "it encrypts values, which gives other ones in each run",
+    # With Spark's random initialization vector; Spark calls it deterministic anyway.
+    re.compile(r"\baes_encrypt\("): "it encrypts values, with a different result in each run",
 }
 _ALL_EXPRESSIONS = 2**31 - 1
 # Where it is true, literals end at other places than `PARTS` says.
@@ -93,7 +93,7 @@ class TableInput:
     """A table of this package at the version that a query reads.
 
     Attributes:
-        instant: That of the version. It tells it from one of the same number after the table was restored.
+        instant: That of the version. It distinguishes it from one of the same number after the table was restored.
         columns: Digest of their names and types.
     """
 
@@ -128,7 +128,7 @@ class FilesInput:
     """Files that other tools write, as a query lists them.
 
     Attributes:
-        digest: Of their paths, sizes and modification times.
+        digest: The digest of their paths, sizes and modification times.
         count: How many there are.
     """
 

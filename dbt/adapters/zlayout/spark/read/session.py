@@ -163,7 +163,7 @@ def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnap
     if not opened.managed:
         raise UnsupportedError(
             f"{name} is only indexed: other tools write it; "
-            f"take it over with ZTable.adopt(spark, '{name}', managed=True)"
+            f"make it managed with ZTable.adopt(spark, '{name}', managed=True)"
         )
     return entry, opened
 

@@ -62,7 +62,7 @@ class Spelling:
             return EVERY_ROW
         texts = sorted({self.literal(value) for value in known if not (_is_nan(value) or _is_zero(value))})
         parts = [f"{column_sql} in ({', '.join(texts)})"] if texts else []
-        # Of a list, Spark hands readers of Parquet one zero only, and they tell the two apart.
+        # Spark passes only one zero of a list to readers of Parquet, and they distinguish the two.
         zeros = _spellings(0.0, self) if any(map(_is_zero, known)) else []
         parts += [f"{column_sql} = {zero}" for zero in zeros]
         return _any_of([*parts, *([f"isnan({column_sql})"] if any(map(_is_nan, known)) else [])])
@@ -148,7 +148,7 @@ def _range(column_sql: str, low: Any, high: Any, spelling: Spelling) -> str:
 
 
 def _spellings(value: Any, spelling: Spelling) -> list[str]:
-    """Returns the constants that equal a value: both zeros for 0.0, which Parquet tells apart and Spark does not."""
+    """Returns the constants that equal a value: both zeros for 0.0, which Parquet distinguishes and Spark does not."""
     return [spelling.literal(each) for each in ((-0.0, 0.0) if _is_zero(value) else (value,))]
 
 

@@ -337,7 +337,7 @@ def _told_apart(field: SparkField, result: Column) -> Column:
     elif field.arrow_type == pa.string():
         lost = text == NULL_FOLDER
         parts = [
-            f"partition column {field.name}: the text '{NULL_FOLDER}' is how the name of a folder spells null; ",
+            f"partition column {field.name}: the text '{NULL_FOLDER}' means null in the name of a folder; ",
             "write null or another text",
         ]
     else:

@@ -179,7 +179,7 @@ class _Task:
             numbers = pa.array(range(held.rows, held.rows + rows.num_rows), pa.int64())
             held.rows += rows.num_rows
             instant = pa.array([int(self._how.build.instant)] * rows.num_rows, pa.int64())
-            # The footer tells how many places are null, and so the index tells how many deletes the log holds.
+            # The footer says how many places are null, and so the index knows how many deletes the log holds.
             places = pc.if_else(pc.equal(rows[OP], DELETE), pa.scalar(None, pa.int64()), numbers)
             rows = rows.append_column(INSTANT, instant).append_column(SEQ, places)
         return rows.select(self._how.build.schema.names).cast(self._how.build.schema)

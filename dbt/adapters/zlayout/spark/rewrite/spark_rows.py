@@ -203,7 +203,7 @@ class SparkRowWriter:
         Args:
             folder: The folder that Spark has written.
             nulls: Number of nulls of each required column.
-            partition: The partition of all files. None if the names of their folders tell it.
+            partition: The partition of all files. None if the names of their folders show it.
         """
         found: list[tuple[str, str, tuple[tuple[str, str | None], ...]]] = []
         for file in store.list(folder, recursive=True):

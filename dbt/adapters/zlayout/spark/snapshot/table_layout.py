@@ -125,7 +125,7 @@ class TableLayout:
         return model if model.fits(self.keys, types, self.config.clustering.curve) else None
 
     def sizing(self) -> dict[str, Any]:
-        """Returns the settings that the cuts depend on besides the keys."""
+        """Returns the settings that the cuts depend on in addition to the keys."""
         return dict(vars(self.config.file_sizing))
 
     def to_dict(self, drift: float, built: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -160,8 +160,8 @@ def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, .
     """
     wanted, keys = config.statistics.columns, config.clustering.columns
     if config.table_type.merges_on_read:
-        # Readers tell log files from base files by `OP`. Compactions tell the age of logs by `INSTANT`, and how many
-        # records are deletes by `SEQ`. Writers find the rows of a key by the record key.
+        # Readers distinguish log files from base files by `OP`. Compactions know the age of logs by `INSTANT`, and how
+        # many records are deletes by `SEQ`. Writers find the rows of a key by the record key.
         keys = ((OP,), (INSTANT,), (SEQ,), *keys, *((name,) for name in config.table_type.unique_key))
         schema_json = with_log_columns(schema_json, partition_by)
     defaulted = defaulted_columns(schema_json)

@@ -369,7 +369,7 @@ def _properties_after(
     Args:
         wanted: The request.
         dropped: Columns that the table no longer has, but that older files still hold.
-        counted: Number of rows before the change, and how many it added. None if the files tell the number of rows.
+        counted: Number of rows before the change, and how many it added. None if the files show the number of rows.
         before: Properties of the version that the change follows.
     """
     after = with_changes_taken(with_batch(before, wanted.batch), wanted.changes_taken, str(wanted.name))

@@ -1,6 +1,6 @@
 """Creates a table from a query, or replaces all of it, in one commit.
 
-A table is also written anew when its files do not fit new columns or partitions.
+A table is also rewritten when its files do not fit new columns or partitions.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Replacement:
         feed: Which of the rows are deletes. None if no row is one.
         of_version: The version whose rows the frame reads. Any later commit of another writer is a conflict. None if
             the query alone defines the table.
-        gives_way: Whether the write gives way, at the end, to a change of rows that is under way.
+        gives_way: Whether the write gives way, at the end, to a change of rows that is in progress.
         made_from: What the rows were made from, for the history.
         changes_taken: The tables whose rows the query reads as changes. The version stores the positions.
         repartitions: Whether the frame has the rows of `of_version` as they are, for other folders.
@@ -375,7 +375,7 @@ class _Replacing:
         }
 
     def _properties(self, before: Snapshot | None, rows: int | None) -> dict[str, Any]:
-        """Returns the properties of the new version. They hold the number of rows if the files do not tell it."""
+        """Returns the properties of the new version. They hold the number of rows if the files do not show it."""
         kept = batches_of(before.properties) if before is not None else {}
         if self.wanted.of_version is not None and before is not None:
             kept = with_positions(kept, positions_of(before.properties))
@@ -405,7 +405,7 @@ def rewrite_table(
         opened: The table, at its newest version.
         schema_json: The future columns, as Spark's JSON.
         partition_by: The future partition columns.
-        gives_way: Whether the rewrite gives way to a change of rows that is under way.
+        gives_way: Whether the rewrite gives way to a change of rows that is in progress.
 
     Returns:
         The table at its new version, and a summary of what was done.

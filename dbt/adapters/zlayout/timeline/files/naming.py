@@ -249,7 +249,7 @@ def own_path(path: object, folder: str, where: str) -> str:
 
 
 def may_be_cleaned(paths: Iterable[str]) -> list[str]:
-    """Returns the paths that cleaning may delete: data files, and metadata that each version writes anew."""
+    """Returns the paths that cleaning may delete: data files, and metadata that each version rewrites."""
     return [path for path in paths if is_inside(path) and (_is_data(path) or path.startswith(_CLEANED_FOLDERS))]
 
 

@@ -22,7 +22,7 @@ class Position:
 
     Attributes:
         table: The id of the table.
-        instant: Its instant. It tells the version from one of the same number after the table was restored.
+        instant: Its instant. It distinguishes the version from one of the same number after the table was restored.
     """
 
     table: str
@@ -73,8 +73,8 @@ def with_changes_taken(
     for each in taken:
         if before.get(each.source) != each.since:
             raise WriteError(
-                f"{subject}: another run took the changes of {each.source} meanwhile, so this one would take them "
-                "twice; nothing of it is visible; run the model again"
+                f"{subject}: another run took the changes of {each.source} in the meantime, so this run would take "
+                "them twice; nothing of it is visible; run the model again"
             )
     return with_positions(properties, {**before, **{each.source: each.until for each in taken}})
 

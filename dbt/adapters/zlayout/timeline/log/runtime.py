@@ -1,6 +1,6 @@
 """Runtime: what a timeline needs besides its store: clock, pause, heartbeat and the identity of this process.
 
-The identity tells a dead writer from a live one.
+The identity distinguishes a dead writer from a live one.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def with_more_rows(properties: Mapping[str, Any], start: int, more: int) -> dict
     """Returns the properties after a delta commit.
 
     Args:
-        properties: Of the previous version.
+        properties: The properties of the previous version.
         start: Row count of an earlier version without logs; used if the properties have no count yet.
         more: Number of rows added minus rows removed.
     """

@@ -171,7 +171,7 @@ def _look(
     needed_from: int | None,
 ) -> _Findings:
     store = timeline.store
-    # The order matters: files, then running transactions, then the log. A transaction that commits meanwhile is in one
+    # The order matters: files, then running transactions, then the log. A transaction that commits in between is in one
     # of the last two, so none of its files can look unneeded.
     own_files = [*store.list(INDEX_FOLDER, recursive=True), *store.list(CURVE_FOLDER, recursive=True)]
     records = read_records(store)

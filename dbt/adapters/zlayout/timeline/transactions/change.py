@@ -150,8 +150,8 @@ def _index(
     before: IndexSlices = base.index if base else {}
     if head is None or (base is not None and head.version == base.version):
         return index
-    # Others committed meanwhile: their slices stay and ours follow. Statistics of whole partitions match neither state
-    # any more and are dropped; without them readers look at each file of the partition.
+    # Others committed in the meantime: their slices stay and ours follow. Statistics of whole partitions match neither
+    # state any more and are dropped; without them, readers look at each file of the partition.
     merged: dict[str, tuple[str, ...]] = {}
     for name in sorted({*theirs, *index} - {_WHOLE_PARTITION_SLICES}):
         dropped = set(before.get(name, ())) - set(index.get(name, ()))

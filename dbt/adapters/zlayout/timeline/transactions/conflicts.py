@@ -157,10 +157,10 @@ def conflict(attempt: Attempt, winner: Commit, reason: str) -> ConflictError:
         again = f"run the {attempt.operation} again if it is still useful"
         then = f"the table stays as the other writer left it; {again}"
     else:
-        then = "nothing of this commit is visible; run the model again, it will start from the new version"
+        then = "nothing of this commit is visible; run the model again; it will start from the new version"
     return ConflictError(
         f"{attempt.operation} {attempt.instant} began at {began}, but {winner.operation} {winner.instant} "
-        f"({winner.action.value}) made version {winner.version} meanwhile and {reason}: {then}"
+        f"({winner.action.value}) made version {winner.version} in the meantime and {reason}: {then}"
     )
 
 

@@ -15,7 +15,7 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 # In the summary of a version that took a table's files as they were.
 ADOPTED = "adopted"
-# In the summary of a version that wrote all rows anew and changed none, to put them into other folders.
+# In the summary of a version that rewrote all rows unchanged, to put them into other folders.
 REPARTITIONED = "repartitioned"
 _ORIGIN = "made_from"
 # In an origin: the version that a run added its rows to.

@@ -111,8 +111,8 @@ class StateFile:
     """A file that records the progress of a transaction.
 
     Attributes:
-        instant: Of the transaction.
-        action: Of the transaction.
+        instant: The instant of the transaction.
+        action: The action of the transaction.
         state: Requested, inflight, abandoned or scheduled.
         modified_ms: Modification time of the file in the store.
     """

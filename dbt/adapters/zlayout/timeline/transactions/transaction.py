@@ -93,7 +93,7 @@ class Transaction:
     def begin(cls, timeline: Timeline, action: Action, operation: str, reads_version: int | None = None) -> Transaction:
         """Reserves a free instant, writes the requested and the inflight file, and reads the base.
 
-        Cleans that start later keep the files of ``reads_version``, which the transaction needs besides its base.
+        Cleans that start later keep the files of ``reads_version``, which the transaction needs as well as its base.
 
         Raises:
             ConflictError: No free instant was found in many tries.
@@ -120,7 +120,7 @@ class Transaction:
         )
 
     def commit(self, change: Change, index: IndexPlan | None = None) -> Commit:
-        """Makes a change visible atomically, on top of whatever was committed meanwhile.
+        """Makes a change visible atomically, on top of whatever was committed in the meantime.
 
         Args:
             change: The change; all files that it adds must exist.

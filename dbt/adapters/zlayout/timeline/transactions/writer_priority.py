@@ -69,7 +69,7 @@ def wait_for_writers(timeline: Timeline, operation: str, tell: Callable[[str], N
     """Waits for the user writes that are running now and that a write would conflict with. Not for later ones.
 
     A write that waits has begun nothing, so two writes never wait for each other. Those that start at the same moment
-    do not wait, and one of them meets a conflict. ``tell`` receives one line for each write that is waited for.
+    do not wait, and one of them runs into a conflict. ``tell`` receives one line for each write that is waited for.
     """
     mine = kind_of(operation, removes_files=False)
     for pending in list_pending(timeline.store):
