@@ -289,7 +289,7 @@ def test_several_plans_wait_and_one_may_be_chosen(spark):
     upsert(spark, table, "select 11L k, 'y' p, 'log' v")
     second = table.compact(schedule=True).plans[0]
     assert [each.instant for each in waiting(table)] == [first, second]
-    with pytest.raises(ConfigError, match="not a pending compaction"):
+    with pytest.raises(ConfigError, match="not the instant of a pending compaction plan"):
         table.compact(plan="2")
     assert table.compact(plan=second).plans == (second,)
     assert [each.instant for each in waiting(table)] == [first]

@@ -23,7 +23,7 @@ def test_the_same_origin_has_no_difference():
         (origin(sources=(("t", "digest"), ("u", "digest"))), "it no longer reads u"),
         (origin(sources=(("t", "x"),)), "t has other files"),
         # A function of others that has the name of one of Spark's, and is gone by now.
-        (origin(unknown=("it calls f, which is not a function of Spark",)), "its last run could not tell"),
+        (origin(unknown=("it calls f, which is not a function of Spark",)), "its last run could not determine"),
     ],
 )
 def test_each_part_counts(before, told):
