@@ -32,7 +32,7 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
 from dbt.adapters.zlayout.spark.commit.expression_stats import lacking_of_expressions, statistics_of_expressions
-from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, read_footers
+from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
 from dbt.adapters.zlayout.spark.index.file_values import lacking_values
 from dbt.adapters.zlayout.spark.index.lacking_indexes import wanted_columns
@@ -42,7 +42,6 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import (
     tracked_of,
 )
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
-from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import is_data_path
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
@@ -224,7 +223,9 @@ def stale_files(opened: TableSnapshot) -> pa.Table:
     )
 
     def row_counts(paths: Sequence[str]) -> Mapping[str, int]:
-        return {path: _row_count(store, path) for path in paths}
+        footers = zip(paths, footers_found(store, paths), strict=True)
+        # No row count equals -1, so a file that cannot be read is reported.
+        return {path: -1 if footer is None else int(footer.num_rows) for path, footer in footers}
 
     index_rows = TableIndex(store, opened.snapshot.index).rows()
     if not opened.managed:
@@ -242,10 +243,3 @@ def stale_files(opened: TableSnapshot) -> pa.Table:
         return found
     other = {"path": [manifest_path(newest.version)], "reason": [_OTHER_MANIFEST]}
     return pa.concat_tables([found, pa.table(other, found.schema)])
-
-
-def _row_count(store: Store, path: str) -> int:
-    try:
-        return int(read_footers(store, [path])[0].num_rows)
-    except (OSError, pa.ArrowException):
-        return -1  # no row count equals this, so the file is reported
