@@ -183,7 +183,9 @@ def newest_managed(spark: SparkSession, table: TableRef) -> TableSnapshot:
 def _not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
     """Returns the error for a name that is not a dbt-zlayout table. It says what the name is, and what to do."""
     if entry is None:
-        return TableNotFoundError(f"there is no table {name}; build its model first, or check the schema name")
+        return TableNotFoundError(
+            f"there is no table {name}; build its model or load its source first, or check the schema name"
+        )
     if entry.provider == "parquet" and entry.location is not None and holds_table(entry.location):
         where = TablePath(entry.location)
         return TableNotFoundError(
