@@ -15,14 +15,16 @@ from dbt.adapters.zlayout.adapter.operations.maintenance import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter
+from dbt.adapters.zlayout.spark.merge_on_read.compaction_write import SliceWriter
 from dbt.adapters.zlayout.spark.merge_on_read.delta_commit import DeltaCommit
 from dbt.adapters.zlayout.spark.rewrite import file_writer
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
-from dbt.adapters.zlayout.timeline.files.action import Action
+from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs, log_files, slices_with_logs
 from dbt.adapters.zlayout.timeline.transactions.pending import list_scheduled
+from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 
 ROWS = "select id k, id % 7 a, concat('v', id) v from range({}, {})"
 
@@ -438,6 +440,32 @@ def test_inline_compaction_comes_after_so_many_commits(spark):
     later = made(spark, "later", ROWS.format(0, 10), compaction="deferred", compact_every=1)
     upsert(spark, later, "select 1L k, 1L a, 'one' v")
     assert len(waiting(later)) == 1
+
+
+@pytest.mark.newest_spark
+def test_a_plan_that_an_inline_compaction_left_is_executed_by_the_next_run(spark, monkeypatch):
+    settings = {"compaction": "inline", "compact_every": 1, "compaction_min_log_ratio": 0}
+    table, told = made(spark, "left", ROWS.format(0, 10), **settings), []
+
+    def full(*_):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SliceWriter, "write", full)
+        upsert(spark, table, "select 1L k, 1L a, 'one' v", progress=told.append)
+    assert "the rows are written, but compaction failed and will be tried again: disk full" in told
+    assert len(waiting(table)) == 1
+    # A plan that another job is executing at this moment is left to it.
+    with Transaction.begin(table._opened.timeline, Action.COMPACTION, Operation.COMPACTION):
+        upsert(spark, table, "select 2L k, 1L a, 'two' v")
+    assert len(waiting(table)) == 1
+    upsert(spark, table, "select 3L k, 1L a, 'three' v")
+    assert waiting(table) == []
+    base_rows = "select k from z.mor_left__ro where v in ('one', 'two', 'three', 'four')"
+    assert rows(spark, base_rows) == [(1,)]
+    # The plan had the first log only. Later ones are in the next plan, as if nothing had happened.
+    upsert(spark, table, "select 4L k, 1L a, 'four' v")
+    assert rows(spark, base_rows) == [(1,), (2,), (3,), (4,)]
 
 
 @pytest.mark.slow

@@ -76,5 +76,9 @@ class UnsupportedError(ZlayoutError):
     """The type, location or feature is not supported."""
 
 
+class CancelledError(ZlayoutError):
+    """The user has stopped the run; the step that raises it has written nothing."""
+
+
 class WriteError(ZlayoutError):
     """The rows could not be written; the table is unchanged."""

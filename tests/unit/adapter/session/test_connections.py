@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pytest
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.zlayout.adapter.session import connections
 from dbt.adapters.zlayout.adapter.session import launch as session_launch
-from dbt.adapters.zlayout.adapter.session.connections import SessionHandle, literal
+from dbt.adapters.zlayout.adapter.session.connections import SessionHandle, ZlayoutConnectionManager, literal
 from dbt.adapters.zlayout.adapter.session.launch import with_launch_defaults
-from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.errors import CancelledError, UnsupportedError
+from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
+from dbt.adapters.zlayout.spark.jobs import jobs
 from dbt.adapters.zlayout.spark.jvm.session_settings import may_change_results
 
 
@@ -115,6 +120,43 @@ def test_cancelling_stops_the_jobs_of_this_connection(session: Session) -> None:
     handle.close()
     tag = session.events[0][1]
     assert session.events == [("tag", tag), ("cancel", tag), ("untag", tag)]
+
+
+def test_a_cancelled_connection_begins_nothing_more(session: Session) -> None:
+    handle, other = handle_of(session), handle_of(session)
+    assert handle.session is session
+    handle.cancel()
+    with pytest.raises(DbtRuntimeError, match="the run was cancelled"):
+        handle.cursor()
+    with pytest.raises(CancelledError):
+        jobs.run(session, "a job", None, lambda: session.sql("select 1"))  # type: ignore[arg-type]
+    with pytest.raises(CancelledError):
+        commit_files(None, None, None, None)  # type: ignore[arg-type]
+    # The same thread can work for another connection.
+    other.cursor().execute("select 1")
+    handle.close()
+    jobs.check_not_cancelled()
+
+
+def test_what_a_thread_opens_after_the_run_was_stopped_is_cancelled(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "session_for", lambda _: session)
+
+    def opened() -> SessionHandle:
+        connection = SimpleNamespace(state="init", credentials=SimpleNamespace(server_side_parameters={}))
+        handle: SessionHandle = ZlayoutConnectionManager.open(connection).handle  # type: ignore[arg-type, attr-defined]
+        return handle
+
+    manager = ZlayoutConnectionManager(SimpleNamespace(), get_context("spawn"))  # type: ignore[arg-type]
+    with ThreadPoolExecutor(1) as other_thread:
+        assert manager.cancel_open() == []
+        assert opened().session is session
+        stopped = other_thread.submit(opened).result()
+        with pytest.raises(DbtRuntimeError, match="the run was cancelled"):
+            stopped.cursor()
+        manager.cleanup_all()
+        assert other_thread.submit(opened).result().session is session
 
 
 DEFAULT, EXTRA = "spark.driver.defaultJavaOptions", "spark.driver.extraJavaOptions"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dbt.adapters.contracts.connection import Connection, ConnectionState
 from dbt.adapters.events.logging import AdapterLogger
@@ -18,7 +19,7 @@ from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse
 from dbt.adapters.zlayout.adapter.session.launch import session_for
-from dbt.adapters.zlayout.spark.jobs.jobs import short_message
+from dbt.adapters.zlayout.spark.jobs.jobs import cancel_this_thread_by, check_not_cancelled, short_message
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 
@@ -33,6 +34,8 @@ class ZlayoutConnectionManager(SparkConnectionManager):
     """Opens the session and turns its errors into dbt's errors."""
 
     TYPE = "zlayout"
+    # The thread that has stopped the run: Ctrl-C and --fail-fast stop all other threads, also what they open later.
+    _stopped_by: ClassVar[int | None] = None
 
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:
@@ -61,7 +64,20 @@ class ZlayoutConnectionManager(SparkConnectionManager):
             raise FailedToConnectError(f"Spark did not start: {short_message(error, innermost=True)}") from error
         connection.handle = SessionHandle(session)
         connection.state = ConnectionState.OPEN
+        if cls._stopped_by not in (None, threading.get_ident()):
+            connection.handle.cancel()
         return connection
+
+    def cancel_open(self) -> list[str]:
+        """Stops what all other threads do, and returns the names of their connections."""
+        type(self)._stopped_by = threading.get_ident()
+        names: list[str] = super().cancel_open()
+        return names
+
+    def cleanup_all(self) -> None:
+        """Closes all connections at the end of a dbt command."""
+        super().cleanup_all()
+        type(self)._stopped_by = None
 
     @classmethod
     def get_response(cls, cursor: Any) -> ZlayoutAdapterResponse:  # noqa: ARG003 # Spark reports nothing about a statement
@@ -73,22 +89,41 @@ class SessionHandle:
     """The connection of one dbt thread."""
 
     def __init__(self, session: SparkSession) -> None:
-        self.session = session
+        self._session = session
         self._job_tag = f"dbt-{uuid.uuid4()}"
+        self._is_used = False
+        self._cancelled = threading.Event()
+
+    @property
+    def session(self) -> SparkSession:
+        """The session, for the thread of this connection. What the thread does with it ends when it is cancelled.
+
+        Raises:
+            DbtRuntimeError: The connection was cancelled.
+        """
+        if not self._is_used:
+            # A tag, not a job group: the writer sets its own job groups, and a job can have both.
+            self._session.sparkContext.addJobTag(self._job_tag)
+            self._is_used = True
+        cancel_this_thread_by(self._cancelled)
+        with as_dbt_errors():
+            check_not_cancelled()
+        return self._session
 
     def cursor(self) -> SessionCursor:
-        """Returns a cursor. Its Spark jobs stop when the connection is cancelled."""
-        # A tag, not a job group: the writer sets its own job groups, and a job can have both.
-        self.session.sparkContext.addJobTag(self._job_tag)
+        """Returns a cursor."""
         return SessionCursor(self.session)
 
     def cancel(self) -> None:
-        """Stops the Spark jobs of this connection."""
-        self.session.sparkContext.cancelJobsWithTag(self._job_tag)
+        """Stops the Spark jobs of this connection. Its thread begins no other job, and commits nothing more."""
+        self._cancelled.set()
+        self._session.sparkContext.cancelJobsWithTag(self._job_tag)
 
     def close(self) -> None:
         """Removes the job tag from the thread. The session stays open."""
-        self.session.sparkContext.removeJobTag(self._job_tag)
+        self._session.sparkContext.removeJobTag(self._job_tag)
+        cancel_this_thread_by(None)
+        self._is_used = False
 
     def rollback(self) -> None:
         """Does nothing, because Spark has no transactions."""

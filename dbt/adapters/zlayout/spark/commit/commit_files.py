@@ -49,6 +49,7 @@ from dbt.adapters.zlayout.spark.commit.optional_slices import (
 )
 from dbt.adapters.zlayout.spark.files.distinct_values import Pieces
 from dbt.adapters.zlayout.spark.files.file_report import FileReport, statistics_of
+from dbt.adapters.zlayout.spark.jobs.jobs import check_not_cancelled
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Operation
@@ -264,9 +265,11 @@ def commit_files(
         renewed: New statistics of files that stay.
 
     Raises:
+        CancelledError: This thread was cancelled.
         ConflictError: Another writer committed a change that this one cannot follow.
         StoreError: The store failed.
     """
+    check_not_cancelled()
     if curve is not None:
         path = curve_path(transaction.instant, "arrow")
         store.put(path, curve)

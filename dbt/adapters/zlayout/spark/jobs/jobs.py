@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from dbt.adapters.zlayout.errors import WriteError, ZlayoutError
+from dbt.adapters.zlayout.errors import CancelledError, WriteError, ZlayoutError
 from dbt.adapters.zlayout.spark.jobs.workers import failed_worker_problem, use_driver_python
 from dbt.adapters.zlayout.spark.jvm.session_settings import session_beside
 
@@ -141,6 +141,28 @@ def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     return DataFrame(other.internalCreateDataFrame(rows, native.schema(), False), session)
 
 
+class _Thread(threading.local):
+    cancelled: threading.Event | None = None
+
+
+_THREAD = _Thread()
+
+
+def cancel_this_thread_by(cancelled: threading.Event | None) -> None:
+    """Sets the event after which this thread begins no Spark job and no commit of this package; None for no event."""
+    _THREAD.cancelled = cancelled
+
+
+def check_not_cancelled() -> None:
+    """Checks that nobody has cancelled what this thread does.
+
+    Raises:
+        CancelledError: Somebody has.
+    """
+    if _THREAD.cancelled is not None and _THREAD.cancelled.is_set():
+        raise CancelledError("the run was cancelled; this step has written nothing")
+
+
 def run(spark: SparkSession, phase: str, progress: Progress | None, action: Callable[[], _T]) -> _T:
     """Runs an action that starts Spark jobs, and reports their progress and the elapsed time every few seconds.
 
@@ -149,7 +171,11 @@ def run(spark: SparkSession, phase: str, progress: Progress | None, action: Call
         phase: The name of the action in progress lines and in Spark's UI.
         progress: Takes one line at a time; None reports nothing.
         action: Starts the jobs and waits for them.
+
+    Raises:
+        CancelledError: This thread was cancelled.
     """
+    check_not_cancelled()
     context = spark.sparkContext
     group = f"zlayout-{uuid.uuid4().hex[:12]}"
     with _job_group(context, group, f"zlayout: {phase}"):

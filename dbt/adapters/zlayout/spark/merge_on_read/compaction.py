@@ -50,6 +50,7 @@ from dbt.adapters.zlayout.timeline.log.file_slices import (
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import (
     PendingPlan,
+    is_running,
     list_scheduled,
     plans_to_execute,
     schedule,
@@ -291,6 +292,19 @@ def _is_due(opened: TableSnapshot, table_type: TableTypeConfig, logs_before: str
     return is_due([each for each in slices if each.group not in planned], table_type.compact_every, logs_before)
 
 
+def _has_plan_left_behind(opened: TableSnapshot) -> bool:
+    """Returns whether a plan is pending that an earlier commit made, and that no compaction is executing now.
+
+    A run that died or failed after it planned has left it. File groups of pending plans are in no other plan, so nobody
+    else would merge them.
+    """
+    timeline = opened.timeline
+    plans = list_scheduled(opened.store, Action.COMPACTION)
+    return any(each.instant < opened.snapshot.last_instant for each in plans) and not is_running(
+        timeline, Action.COMPACTION
+    )
+
+
 def compact_inline(
     spark: SparkSession, name: TableRef, opened: TableSnapshot, progress: Progress | None
 ) -> CompactionSummary | None:
@@ -304,7 +318,10 @@ def compact_inline(
         hours = table_type.compact_after_hours
         # The instant of the newest commit is the time. So only the clocks of writers count, not that of this machine.
         before = None if hours is None else hours_before(opened.snapshot.last_instant, hours)
-        if table_type.compaction == "off" or not _is_due(opened, table_type, before):
+        if table_type.compaction == "off":
+            return None
+        due = _is_due(opened, table_type, before)
+        if not due and not (table_type.compaction == "inline" and _has_plan_left_behind(opened)):
             return None
         work = Compaction(spark, name, progress=progress, only_worthwhile=True, logs_before=before)
         if table_type.compaction == "deferred":
@@ -314,7 +331,7 @@ def compact_inline(
                     f"compaction of {planned.groups:,} file groups is planned; run zlayout_compact with execute: true"
                 )
             return None
-        done = work.run()
+        done = work.run() if due else work.execute()
         if progress is not None:
             for problem in done.problems:
                 progress(problem)

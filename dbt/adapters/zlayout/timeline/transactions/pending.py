@@ -216,6 +216,12 @@ def liveness(pending: Pending, store: Store, runtime: Runtime) -> Liveness:
     return Liveness.SILENT if silent_seconds > runtime.dead_after_seconds else Liveness.LIVE
 
 
+def is_running(timeline: Timeline, action: Action) -> bool:
+    """Returns whether a transaction of an action is open, and its writer may be alive."""
+    running = (each for each in list_pending(timeline.store) if each.action is action)
+    return any(liveness(each, timeline.store, timeline.runtime) is Liveness.LIVE for each in running)
+
+
 class Heartbeat:
     """A thread that rewrites the inflight file, so that other machines see that the writer is alive.
 
