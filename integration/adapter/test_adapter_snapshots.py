@@ -123,3 +123,16 @@ def test_a_round_without_changes_writes_nothing(dbt, rows):
     assert outcome.success, outcome.log
     assert outcome.response("kept_ignore")["files_added"] == 0
     assert rows("select * from main.kept_ignore") == before
+
+
+def test_a_column_becomes_wider_with_its_source(dbt, rows):
+    def states(**variables):
+        for _ in range(2):
+            outcome = dbt("snapshot", "--select", "kept_wider", **variables)
+            assert outcome.success, outcome.log
+        return rows("select v, dbt_valid_to is null from main.kept_wider order by dbt_valid_from, v")
+
+    assert states() == [(5, True)]
+    # An unchanged row is not added once more in the second run.
+    assert states(wider="5.5D", more=", 'x' as x") == [(5.0, False), (5.5, True)]
+    assert states(wider="'word'") == [("5.0", False), ("5.5", False), ("word", True)]

@@ -12,6 +12,7 @@ from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS
 from dbt.adapters.zlayout.errors import TableNotFoundError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.spark.catalog.schema_evolution import aligned, widened
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.commit.publish import Description
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
@@ -213,13 +214,18 @@ def write_changes(
     valid_to = backquoted(columns["dbt_valid_to"])
     still_valid = _is_current(f"{TARGET_ALIAS}.{valid_to}", valid_to_current)
     begins = _is_current(f"{SOURCE_ALIAS}.{valid_to}", valid_to_current)
+    before = table.snapshot()
+    # No key of dbt says what to do with types. In the old type, a value could look like a new one in every run.
+    columns_json = widened(Catalog(rows.sparkSession), before.schema_json, rows.schema.json(), before.partition_by)
+    if columns_json is not None:
+        rows = aligned(rows, columns_json, table.name)
     return table.merge(
         rows,
         [columns["dbt_scd_id"]],
         update_columns=[columns["dbt_valid_to"]],
         matched_condition=f"{still_valid} and not {begins}",
         not_matched_condition=begins,
-        on_schema_change="append_new_columns",
+        on_schema_change="append_new_columns" if columns_json is None else "sync_all_columns",
         **kept_settings(wanted),
         progress=progress,
     )

@@ -131,6 +131,26 @@ def plan_schema(
     return _synced(catalog, table_json, frame, new, missing, other, partition_by, subject)
 
 
+def widened(catalog: Catalog, table_json: str, frame_json: str, partition_by: tuple[str, ...]) -> str | None:
+    """Returns the columns of a table and of incoming rows together, in types that hold the values of both.
+
+    Returns:
+        Spark's JSON of the columns. None if no column of the table has to become wider; then the rows fit as they are,
+        or not at all.
+    """
+    table, frame = _by_name(table_json), _by_name(frame_json)
+    wider = {
+        key: {**each, "type": frame[key]["type"]}
+        for key, each in table.items()
+        if key in frame
+        and each["name"] not in partition_by
+        and not holds(catalog, frame[key]["type"], each["type"])
+        and holds(catalog, each["type"], frame[key]["type"], exactly=True)
+    }
+    new = [each for key, each in frame.items() if key not in table]
+    return _columns(table_json, (), wider, new, partition_by) if wider else None
+
+
 def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
     """Returns the rows with the columns of the table, in its order and types. A missing column is null.
 
