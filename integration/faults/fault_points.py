@@ -28,7 +28,10 @@ CATALOG_LOOKS = frozenset(
         "getCurrentDatabase",
         "getDatabaseMetadata",
         "getTableMetadata",
+        "getTablesByName",
         "invalidateCachedTable",
+        "listDatabases",
+        "listTables",
     }
 )
 _WORDS = {

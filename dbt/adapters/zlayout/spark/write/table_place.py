@@ -94,6 +94,8 @@ def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, lo
             except AlreadyExistsError:
                 # Another session is creating the same table; the log decides who is first.
                 table_file = read_table_file(store)
+            else:
+                return Place(location, timeline, table_file, set_aside)
         if (
             table_file is not None
             and table_file.level is ManagementLevel.MANAGED
