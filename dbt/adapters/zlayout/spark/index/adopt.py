@@ -162,7 +162,8 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
         raise UnsupportedError(f"{name} is a view; adopt the tables that it reads")
     if entry.provider != "parquet" or entry.location is None:
         raise UnsupportedError(
-            f"{name} is stored as {entry.provider}; only Parquet tables (using parquet) can be adopted"
+            f"{name} is stored as {entry.provider}; only Parquet tables (using parquet) can be adopted. Run its model "
+            "once with --full-refresh, or copy the rows: create table … using parquet as select …"
         )
     if OP in {each.name for each in fields_of(entry.schema_json)}:
         raise UnsupportedError(

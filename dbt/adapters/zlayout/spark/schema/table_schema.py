@@ -44,7 +44,8 @@ def checked_schema(schema_json: str) -> pa.Schema:
     void = [each.name for each in fields if each.spark_type == "void"]
     if void:
         raise UnsupportedError(
-            f"columns without a type (NULL): {', '.join(void)}; Parquet cannot hold them: write cast(null as string)"
+            f"columns without a type (NULL): {', '.join(void)}; Parquet cannot hold them: write cast(null as string) "
+            "in SQL, and .astype('string') or another type in pandas"
         )
     return pa.schema([pa.field(each.name, each.arrow_type or pa.list_(pa.null())) for each in fields])
 
