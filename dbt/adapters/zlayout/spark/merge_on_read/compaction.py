@@ -285,24 +285,23 @@ def _slices_of(opened: TableSnapshot) -> list[FileSlice]:
     return slices_with_logs(opened.snapshot.files, oldest_records(opened.files, statistics))
 
 
-def _is_due(opened: TableSnapshot, table_type: TableTypeConfig, logs_before: str | None) -> bool:
-    planned = groups_of(each.content for each in list_scheduled(opened.store, Action.COMPACTION))
+def _is_due(
+    opened: TableSnapshot, table_type: TableTypeConfig, logs_before: str | None, plans: Sequence[PendingPlan]
+) -> bool:
+    planned = groups_of(each.content for each in plans)
     # Every delta commit asks this. Without a limit of age it reads no statistics.
     slices = slices_with_logs(opened.snapshot.files) if logs_before is None else _slices_of(opened)
     return is_due([each for each in slices if each.group not in planned], table_type.compact_every, logs_before)
 
 
-def _has_plan_left_behind(opened: TableSnapshot) -> bool:
-    """Returns whether a plan is pending that an earlier commit made, and that no compaction is executing now.
+def _is_left_behind(plans: Sequence[PendingPlan], opened: TableSnapshot) -> bool:
+    """Returns whether a pending plan is older than the newest commit, and no compaction is executing it now.
 
     A run that died or failed after it planned has left it. File groups of pending plans are in no other plan, so nobody
     else would merge them.
     """
-    timeline = opened.timeline
-    plans = list_scheduled(opened.store, Action.COMPACTION)
-    return any(each.instant < opened.snapshot.last_instant for each in plans) and not is_running(
-        timeline, Action.COMPACTION
-    )
+    is_older = any(each.instant < opened.snapshot.last_instant for each in plans)
+    return is_older and not is_running(opened.timeline, Action.COMPACTION)
 
 
 def compact_inline(
@@ -320,8 +319,9 @@ def compact_inline(
         before = None if hours is None else hours_before(opened.snapshot.last_instant, hours)
         if table_type.compaction == "off":
             return None
-        due = _is_due(opened, table_type, before)
-        if not due and not (table_type.compaction == "inline" and _has_plan_left_behind(opened)):
+        plans = list_scheduled(opened.store, Action.COMPACTION)
+        due = _is_due(opened, table_type, before, plans)
+        if not due and not (table_type.compaction == "inline" and _is_left_behind(plans, opened)):
             return None
         work = Compaction(spark, name, progress=progress, only_worthwhile=True, logs_before=before)
         if table_type.compaction == "deferred":
