@@ -6,6 +6,7 @@ Each step can be repeated, so a crash between two of them leaves a table that a 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -128,21 +129,23 @@ def _is_copy(catalog: Catalog, name: TableName, opened: TableSnapshot, folder: T
     Raises:
         UnsupportedError: The catalog has this folder under another name.
     """
-    if (other_name := other_name_of(catalog, name, opened.table_id, opened.location)) is not None:
+    others = _entries_of_other_names(catalog, name, opened.table_id)
+    if (other_name := _name_of_folder(others, opened.location)) is not None:
         raise UnsupportedError(
             f"the table in {folder} is {other_name} in this catalog, and with two names for one folder, dropping one "
             f"would delete the other's files; use that name instead of {name}, or rename the table"
         )
-    others = _entries_of_other_names(catalog, name, opened.table_id)
     return any(other.location is not None and _holds(other.location, opened.table_id) for other in others)
 
 
 def other_name_of(catalog: Catalog, name: TableName, table_id: str, location: str) -> TableName | None:
     """Returns another name by which the catalog has the table in a folder, None if there is none."""
-    for other in _entries_of_other_names(catalog, name, table_id):
-        if other.location is not None and _same_place(other.location, location):
-            return _table_of(other)
-    return None
+    return _name_of_folder(_entries_of_other_names(catalog, name, table_id), location)
+
+
+def _name_of_folder(entries: Sequence[Entry], location: str) -> TableName | None:
+    here = (each for each in entries if each.location is not None and _same_place(each.location, location))
+    return next(map(_table_of, here), None)
 
 
 def _entries_of_other_names(catalog: Catalog, name: TableName, table_id: str) -> list[Entry]:
