@@ -270,7 +270,7 @@ def test_all_rows_come_where_files_were_lost_and_dropped(dbt, spark, feeds):
     orders, _ = feeds
     # A run without rows is the first one: the next has nothing to warn of.
     run(dbt, "--empty", turn=0, select=["kept_orders"])
-    assert "come as inserts, because" not in run(dbt, turn=0, select=["kept_orders"]).log
+    assert "are delivered as inserts, because" not in run(dbt, turn=0, select=["kept_orders"]).log
     kept = orders.files()["path"].to_pylist()
     orders.append(some(spark, [100], 1))
     run(dbt, turn=0, select=["kept_orders"])

@@ -382,7 +382,7 @@ def lint(context: Context, table: str | None, sarif: bool, exit_zero: bool, as_j
 
 @command(zlayout)
 @click.argument("table", required=False)
-@click.option("--check", is_flag=True, help="Compare with the file instead of writing it.")
+@click.option("--check", is_flag=True, help="Compare with the file instead of writing it; the exit code is 1 if worse.")
 @click.option(
     "--file", "path", type=click.Path(dir_okay=False, path_type=Path), default="layout.lock.json", show_default=True
 )

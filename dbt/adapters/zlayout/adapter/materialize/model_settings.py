@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt.adapters.zlayout.config.clustering import CLUSTER_SETTINGS
 from dbt.adapters.zlayout.config.column_names import spelled_as
@@ -25,9 +25,6 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-
-if TYPE_CHECKING:
-    pass
 
 _UNSUPPORTED = {
     "clustered_by": "tables have no buckets; use zorder instead",

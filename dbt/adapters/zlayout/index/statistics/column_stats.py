@@ -2,8 +2,8 @@
 
 Tables of different files are stacked, whatever columns each has. Pruning reads them aligned with files or partitions.
 
-Bounds of long strings and binary are cut so that they remain valid bounds. Bounds of several files are told apart by
-the bytes in which they differ from their neighbours, so these are kept.
+Bounds of long strings and binary are cut so that they remain valid bounds. Bounds of several files are
+distinguished by the bytes in which they differ from their neighbours, so these are kept.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def plan_schema(
     if policy is OnSchemaChange.APPEND_NEW_COLUMNS:
         _fail_if([], [], without_fields(table, frame), subject)
         return SchemaPlan(_columns(table_json, (), {}, [frame[name.lower()] for name in new], partition_by), tuple(new))
-    return _synced(catalog, table_json, frame, new, missing, other, partition_by, subject)
+    return _synced(catalog, table_json, frame, new, missing, partition_by, subject)
 
 
 def widened(catalog: Catalog, table_json: str, frame_json: str, partition_by: tuple[str, ...]) -> str | None:
@@ -139,14 +139,7 @@ def widened(catalog: Catalog, table_json: str, frame_json: str, partition_by: tu
         or not at all.
     """
     table, frame = _by_name(table_json), _by_name(frame_json)
-    wider = {
-        key: {**each, "type": frame[key]["type"]}
-        for key, each in table.items()
-        if key in frame
-        and each["name"] not in partition_by
-        and not holds(catalog, frame[key]["type"], each["type"])
-        and holds(catalog, each["type"], frame[key]["type"], exactly=True)
-    }
+    wider, _ = _wider_types(catalog, table, frame, partition_by)
     new = [each for key, each in frame.items() if key not in table]
     return _columns(table_json, (), wider, new, partition_by) if wider else None
 
@@ -222,7 +215,6 @@ def _synced(
     frame: Mapping[str, Any],
     new: list[str],
     missing: list[str],
-    other: list[str],
     partition_by: tuple[str, ...],
     subject: str,
 ) -> SchemaPlan:
@@ -233,22 +225,37 @@ def _synced(
         for name in missing
         if name.lower() in fixed
     ]
-    wider: dict[str, Any] = {}
-    for name in other:
-        then, now = table[name.lower()], frame[name.lower()]
-        if holds(catalog, now["type"], then["type"]):
-            continue
-        if not holds(catalog, then["type"], now["type"], exactly=True) or name.lower() in fixed:
-            why = "" if name.lower() in fixed else ", which cannot hold all of its values"
-            cast = f"cast it to {type_word(then['type'])} in the query"
-            problems.append(f"{_types(name, table, frame)}{why}; {cast}, or rebuild the table with --full-refresh")
-        else:
-            wider[name.lower()] = {**then, "type": now["type"]}
+    wider, unfit = _wider_types(catalog, table, frame, partition_by)
+    for name in unfit:
+        why = "" if name.lower() in fixed else ", which cannot hold all of its values"
+        cast = f"cast it to {type_word(table[name.lower()]['type'])} in the query"
+        problems.append(f"{_types(name, table, frame)}{why}; {cast}, or rebuild the table with --full-refresh")
     if problems:
         raise ConfigError(problems, subject)
     added = [frame[name.lower()] for name in new]
     schema_json = _columns(table_json, {name.lower() for name in missing}, wider, added, partition_by)
     return SchemaPlan(schema_json, tuple(new), tuple(missing), tuple(table[key]["name"] for key in wider))
+
+
+def _wider_types(
+    catalog: Catalog, table: Mapping[str, Any], frame: Mapping[str, Any], partition_by: Sequence[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Returns the columns of a table that take over a wider type from incoming rows, by their names in lower case.
+
+    Returns:
+        These columns with the wider type, and the names of those that cannot take over the type of their values.
+    """
+    fixed = {name.lower() for name in partition_by}
+    wider, unfit = {}, []
+    for key, then in table.items():
+        now = frame.get(key, then)
+        if holds(catalog, now["type"], then["type"]):
+            continue
+        if key not in fixed and holds(catalog, then["type"], now["type"], exactly=True):
+            wider[key] = {**then, "type": now["type"]}
+        else:
+            unfit.append(then["name"])
+    return wider, unfit
 
 
 def _fail_if(new: list[str], missing: list[str], other: list[str], subject: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
@@ -23,9 +23,9 @@ from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import merges_on_read
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, replay
 from dbt.adapters.zlayout.timeline.retention.past import check_kept, check_not_dropped, check_version
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.conflicts import Kind, kind_of
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ def changed_rows(catalog: Catalog, opened: TableSnapshot, name: str, from_versio
     """
     _check_versions(opened, name, from_version, to_version)
     last = opened.at_snapshot(opened.timeline.snapshot(to_version))
-    steps = _steps(opened.timeline, from_version, to_version, each_version=True)
-    _check_steps(catalog, opened, name, steps, last, (CHANGE_TYPE, COMMIT_VERSION))
+    entries = opened.timeline.entries(from_version + 1, to_version)
+    steps = _steps(opened.timeline.snapshot(from_version), entries, each_version=True)
+    _check_steps(catalog, opened, name, entries, steps, last, (CHANGE_TYPE, COMMIT_VERSION))
     fields = _fields(last)
     parts = [_nothing(catalog, opened, last)]
     rewritten: list[DataFrame] = []
@@ -119,8 +120,9 @@ def net_changes(
     """
     _check_versions(opened, name, from_version, to_version)
     last = opened.at_snapshot(opened.timeline.snapshot(to_version))
-    steps = _steps(opened.timeline, from_version, to_version, each_version=False)
-    _check_steps(catalog, opened, name, steps, last, (NET_CHANGE,))
+    entries = opened.timeline.entries(from_version + 1, to_version)
+    steps = _steps(opened.timeline.snapshot(from_version), entries, each_version=False)
+    _check_steps(catalog, opened, name, entries, steps, last, (NET_CHANGE,))
     fields = _fields(last)
     keys = _key_columns(fields, unique_key, name)
     frames = (frame for step in steps for frame in _frames(catalog, opened, last, step))
@@ -158,6 +160,7 @@ def _check_steps(
     catalog: Catalog,
     opened: TableSnapshot,
     name: str,
+    entries: Sequence[Commit],
     steps: Sequence[_Step],
     last: TableSnapshot,
     added_names: Sequence[str],
@@ -167,8 +170,7 @@ def _check_steps(
     versions = f"{steps[0].before.version} and {last.version}" if steps else ""
     what = f"{name}: files that changed between versions {versions}"
     check_kept(opened.timeline, paths, what)
-    if steps:
-        check_not_dropped(opened.timeline, steps[0].before.version + 1, last.version, paths, what)
+    check_not_dropped(entries, paths, what)
     _check_names(name, _fields(last), added_names)
     _check_columns(catalog, name, steps, last.row_schema_json)
 
@@ -205,10 +207,9 @@ def _union(left: DataFrame, right: DataFrame) -> DataFrame:
     return left.union(right)
 
 
-def _steps(timeline: Timeline, from_version: int, to_version: int, *, each_version: bool) -> list[_Step]:
-    """Returns the changes of rows between two versions: of each version, or between those that only move rows."""
-    before, steps = timeline.snapshot(from_version), []
-    entries = timeline.entries(from_version + 1, to_version)
+def _steps(before: Snapshot, entries: Iterable[Commit], *, each_version: bool) -> list[_Step]:
+    """Returns the changes of rows after a version: of each version, or between those that only move rows."""
+    steps = []
     for same_rows, run in groupby(entries, lambda each: kind_of(each.operation, bool(each.removes)) in _SAME_ROWS):
         listed = list(run)
         for part in [[entry] for entry in listed] if each_version else [listed]:

@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.instant import instant_of, is_instant, next_instant
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import CLEAN_FOLDER, instants_in_name
+from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -207,20 +208,18 @@ def check_kept(timeline: Timeline, paths: pa.ChunkedArray, what: str) -> None:
         )
 
 
-def check_not_dropped(timeline: Timeline, first: int, last: int, paths: pa.ChunkedArray, what: str) -> None:
+def check_not_dropped(entries: Iterable[Commit], paths: pa.ChunkedArray, what: str) -> None:
     """Checks that none of these files was missing from the folder, so that a version dropped it with its rows.
 
     Args:
-        timeline: The table's timeline.
-        first: The first version that may have dropped one.
-        last: The last such version.
+        entries: The log entries of the versions that may have dropped one.
         paths: The files.
         what: What they are, for the error message.
 
     Raises:
         VersionNotFoundError: One was dropped.
     """
-    for entry in timeline.entries(first, last):
+    for entry in entries:
         dropped = entry.removes if entry.summary.get(DROPPED) == DROPPED_AS_MISSING else ()
         if dropped and pc.any(pc.is_in(paths, value_set=pa.array(dropped, pa.string()))).as_py():
             raise VersionNotFoundError(
