@@ -48,7 +48,9 @@ def line(count: int, columns: int) -> str:
             signature = Signature(
                 instant_of(START_MS + 1_000 * number), Action.COMMIT, Operation.APPEND.value, START_MS + number
             )
-            change = Change(update(number).adds, schema_json="{}", partition_by=(), layout={})
+            change = Change(
+                update(number).adds, schema_json='{"type":"struct","fields":[]}', partition_by=(), layout={}
+            )
             head = replay(head, [entry_after(head, change, signature, update(number), None)])
             versions.append(head)
         nine, ten = versions[8], versions[9]

@@ -25,6 +25,8 @@ FILES = {
     "models/buyers.sql": "{{ config(materialized='table') }}\nselect id, day from {{ ref('facts') }}\nwhere customer = 17",
     "models/words.sql": "{{ config(materialized='table') }}\nselect day\nfrom {{ ref('facts') }}\nwhere reverse(word) = '7w'\n"
     "  and cast(code as int) = 5",
+    "models/tokens.sql": "{{ config(materialized='table') }}\nselect day\nfrom {{ ref('facts') }}\nwhere upper(token) = 'X'\n"
+    "  and cast(customer as string) = '17'",
     "models/chosen.sql": "{{ config(materialized='zordered_table', zorder='auto', "
     "workload=[['customer = 17', 9], \"day = '2024-01-03'\"], target_file_size='40kb') }}" + FACTS,
     "models/schema.yml": "models:\n  - name: facts\n    data_tests:\n"
@@ -89,13 +91,17 @@ def test_lint_names_file_line_and_better_conditions(advised):
     outcome = advised.operation("zlayout_lint", json=True)
     assert outcome.success, outcome.log
     found = {(each["path"], each["line"]): each for each in json.loads(outcome.printed)}
-    assert set(found) == {("models/words.sql", 4), ("models/words.sql", 5), ("tests/no_odd_words.sql", 3)}
-    cast = found["models/words.sql", 5]
+    tokens, words, odd = "models/tokens.sql", "models/words.sql", "tests/no_odd_words.sql"
+    assert set(found) == {(tokens, 4), (tokens, 5), (words, 4), (words, 5), (odd, 3)}
+    assert 'stats_expressions: ["upper(token)"]' in found[tokens, 4]["advice"]
+    # `customer = 17` would read as much, since no key follows the customer.
+    assert (found[tokens, 5]["rewritten"], found[tokens, 5]["files_read"]) == (None, found[tokens, 5]["files_total"])
+    cast = found[words, 5]
     assert (cast["rewritten"], cast["table"]) == ("code = '5'", "advised.facts")
     assert 0 < cast["bytes_cost"] <= cast["bytes_read"]
-    words = found["models/words.sql", 4]
-    assert 'stats_expressions: ["reverse(word)"]' in words["advice"]
-    assert "reverse(word)" not in words["why"]
+    reverse = found[words, 4]
+    assert 'stats_expressions: ["reverse(word)"]' in reverse["advice"]
+    assert "reverse(word)" not in reverse["why"]
     failed = advised.operation("zlayout_lint", fail=True)
     assert not failed.success
     sarif = json.loads(advised.operation("zlayout_lint", format="sarif").printed)
@@ -107,7 +113,7 @@ def test_the_command_line_lints_and_advises_as_the_operations_do(advised):
     manifest = str(advised.folder / "target" / "manifest.json")
     done = CliRunner().invoke(zlayout, ["lint", "--manifest", manifest, "--json"])
     assert done.exit_code == 1
-    assert len(json.loads(done.stdout)) == 3
+    assert len(json.loads(done.stdout)) == 5
     done = CliRunner().invoke(zlayout, ["advise", "advised.facts", "--where", "5:customer = 3", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)[0]["predicates"][0]["weight"] == 5

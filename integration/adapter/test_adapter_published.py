@@ -62,8 +62,21 @@ def test_the_operation_switches_publishing_and_runs_without_the_key_keep_it(dbt,
     assert not (folder(spark) / "_delta_log").exists()
 
 
+def test_off_withdraws_what_was_published(dbt, spark):
+    build(dbt, formats=["delta"])
+    outcome = publish(dbt, model="shared", formats=["delta"], off=True)
+    assert "off withdraws all formats; leave out formats and publish_catalog" in outcome.log
+    assert (folder(spark) / "_delta_log").exists()
+    # YAML takes `off` for false.
+    outcome = dbt("run-operation", "zlayout_publish", "--args", "{model: shared, off: true}", sharing=True)
+    assert outcome.printed.strip() == "main.shared: not published"
+    assert not (folder(spark) / "_delta_log").exists()
+
+
 def test_mistakes_are_named(dbt):
     build(dbt)
+    outcome = publish(dbt, off=True)
+    assert "zlayout_publish switches formats and catalog of one table only" in outcome.log
     outcome = publish(dbt, formats=["delta"])
     assert not outcome.success
     assert "zlayout_publish switches formats and catalog of one table only" in outcome.log

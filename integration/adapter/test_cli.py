@@ -308,6 +308,8 @@ def test_a_lint_that_looked_at_nothing_does_not_pass(folder, tmp_path):
         return run("lint", "--manifest", path)
 
     assert "run `dbt compile`" in told(None).stderr
+    empty = told()
+    assert (empty.exit_code, empty.stdout) == (0, "The project has no queries.\n")
     missing = "select * from main.of_nowhere"
     assert "Spark cannot analyse 1 of 1 compiled query; q: [TABLE_OR_VIEW_NOT_FOUND]" in told(missing).stderr
     some = told(missing, "select * from main.of_cli where k = 3")

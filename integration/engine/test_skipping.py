@@ -6,7 +6,7 @@ import pytest
 from comparing import same_checksum
 
 from dbt.adapters.zlayout import enable
-from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.relations import installed, uninstall
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
@@ -326,3 +326,18 @@ def test_a_column_called_like_a_field_of_metadata_is_no_field_of_it(spark):
     # The column still skips files.
     spark.sql("select * from z.called where file_name = 'Zz'").collect()
     assert index_of(spark, "z.called").last_scan == (0, 1)
+
+
+def test_a_stream_into_a_table_is_refused(spark, tmp_path):
+    table = ZTable.write(spark, "z.streamed", spark.range(5))
+    folder = table.location.removeprefix("file://")
+    rows = spark.readStream.schema("id long").parquet(folder)
+    enable(spark)
+    writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+    for start in (lambda: writer.toTable("z.streamed"), lambda: writer.format("parquet").start(folder)):
+        with pytest.raises(UnsupportedError, match=r"lose rows of a stream.*foreachBatch and ZTable\.append"):
+            start()
+    elsewhere = str(tmp_path / "plain")
+    writer.format("parquet").start(elsewhere).awaitTermination(60)
+    assert spark.read.parquet(elsewhere).count() == 5
+    assert spark.table("z.streamed").count() == 5

@@ -228,10 +228,22 @@ def test_a_file_that_is_gone_is_named_by_every_check_and_dropped_on_demand(spark
     assert table.refresh_index(drop_missing=True).version == before + 1
 
 
-def test_a_folder_without_any_file_is_not_taken_for_a_table_without_rows(spark, name):
-    table = ZTable.write(spark, name, spark.range(10))
+@pytest.mark.parametrize("table_type", ["copy_on_write", "merge_on_read"])
+def test_a_table_of_one_file_that_is_gone_is_empty_once_its_rows_are_given_up(spark, name, table_type):
+    options = {"unique_key": "id"} if table_type == "merge_on_read" else {}
+    table = ZTable.write(spark, name, spark.range(10), table_type=table_type, **options)
     for path in table.snapshot().files["path"].to_pylist():
         (folder_of(table) / path).unlink()
-    with pytest.raises(UnsupportedError, match="Nothing was dropped"):
-        table.refresh_index(drop_missing=True)
     assert len(table.refresh_index().missing) == 1
+    assert table.refresh_index(drop_missing=True).files_dropped == 1
+    assert spark.table(name).count() == 0
+    assert table.verify().num_rows == table.index_status().num_rows == 0
+
+
+def test_a_base_file_that_logs_change_is_not_dropped(spark, name):
+    table = ZTable.write(spark, name, spark.range(10), table_type="merge_on_read", unique_key="id")
+    table.upsert(spark.range(3))
+    (base,) = (path for path in table.snapshot().files["path"].to_pylist() if ".log." not in path)
+    (folder_of(table) / base).unlink()
+    with pytest.raises(UnsupportedError, match=r"is in a file group with logs.*Nothing was dropped"):
+        table.refresh_index(drop_missing=True)

@@ -57,7 +57,7 @@ def append(store, name, commits):
     versions = []
     for _ in range(commits):
         with Transaction.begin(timeline, Action.COMMIT, Operation.APPEND) as transaction:
-            change = Change(written(transaction, store, name), schema_json="{}")
+            change = Change(written(transaction, store, name), schema_json='{"type":"struct","fields":[]}')
             versions.append(transaction.commit(change).version)
     return versions
 

@@ -48,7 +48,7 @@ def _commit(version: int, adds: DataFiles, removes: tuple[str, ...], partition_b
         last_instant=f"{version:017d}",
         adds=adds,
         removes=removes,
-        schema_json="{}",
+        schema_json='{"type":"struct","fields":[]}',
         partition_by=partition_by,
     )
 
@@ -97,7 +97,7 @@ def test_an_entry_and_a_checkpoint_are_read_as_written(rows, partition_by, layou
         last_instant="20240101000000000",
         adds=files,
         removes=tuple(path for path, _ in rows),
-        schema_json="{}",
+        schema_json='{"type":"struct","fields":[]}',
         partition_by=tuple(partition_by),
         layout=layout,
         curve=".zlayout/curve/c",
@@ -147,7 +147,7 @@ def _run(store: LocalStore, timeline: Timeline, operation: Operation, pick: int)
         if operation is Operation.ROLLBACK:
             store.delete([file.path for file in new])
             adds = timeline.snapshot(max(0, base.version - pick % 2)).files
-        transaction.commit(Change(adds, removes=removes, schema_json="{}"))
+        transaction.commit(Change(adds, removes=removes, schema_json='{"type":"struct","fields":[]}'))
 
 
 @settings(max_examples=25, deadline=None)

@@ -127,6 +127,19 @@ class ZlayoutAdapter(SparkAdapter):
         found: SparkSession = self.connections.get_thread_connection().handle.session
         return found
 
+    def execute_macro(
+        self,
+        macro_name: str,
+        macro_resolver: Any = None,
+        project: str | None = None,
+        context_override: dict[str, Any] | None = None,
+        kwargs: dict[Any, Any] | None = None,
+        needs_conn: bool = False,
+    ) -> Any:
+        """Runs a macro. YAML reads the argument ``off`` of ``--args '{off: true}'`` as false, which is no name."""
+        named = {"off" if name is False else name: value for name, value in (kwargs or {}).items()}
+        return super().execute_macro(macro_name, macro_resolver, project, context_override, named, needs_conn)
+
     @classmethod
     def quote(cls, identifier: str | None) -> str:
         """Returns the name in backquotes. dbt's test tools pass the database, which is None in Spark."""
@@ -411,7 +424,8 @@ class ZlayoutAdapter(SparkAdapter):
     @for_macros()
     def layout_report(self, title: str, model: str | None, nodes: Nodes, path: str | None, as_json: bool) -> str:
         """Writes the layout report of one table, or of the project. Returns the text that zlayout_report prints."""
-        return layout_reports.layout_report(self.session(), title, model, nodes, path, as_json, target=self._target)
+        file = None if path is None else str(self._in_project(path))
+        return layout_reports.layout_report(self.session(), title, model, nodes, file, as_json, target=self._target)
 
     @for_macros(available.parse_list)
     def depth_problems(self, relation: ZlayoutRelation | str, most: object, columns: Columns = None) -> Rows:
@@ -514,7 +528,7 @@ class ZlayoutAdapter(SparkAdapter):
         self, model: str | None, nodes: Nodes, check: bool, path: str | None, tolerance: object, as_json: bool
     ) -> str:
         """Returns the text that zlayout_lock prints. Raises it as an error if a check does not pass."""
-        file, target = self._lock_file(path), self._target
+        file, target = self._in_project(path or LOCK_FILE), self._target
         text, passes = lock_report(
             self.session(), model, nodes, target, file, check=check, tolerance=tolerance, as_json=as_json
         )
@@ -527,7 +541,7 @@ class ZlayoutAdapter(SparkAdapter):
         """Returns the rows of the test zlayout_reads_as_locked: one for each condition that reads more than locked."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_reads_as_locked"))
         names = ("table", "condition", "sentence", "cause")
-        found = check_table(table, read_lock(self._lock_file(path)))
+        found = check_table(table, read_lock(self._in_project(path or LOCK_FILE)))
         return [{name: each.to_dict()[name] for name in names} for each in found]
 
     @for_macros()
@@ -625,10 +639,11 @@ class ZlayoutAdapter(SparkAdapter):
         nodes: Nodes,
         formats: list[str] | None,
         publish_catalog: str | None,
+        off: bool,
         as_json: bool,
     ) -> str:
         """Publishes one table, or all published tables of the project. Returns the text that zlayout_publish prints."""
-        return publishing.publish_report(self.session(), model, nodes, formats, publish_catalog, as_json)
+        return publishing.publish_report(self.session(), model, nodes, formats, publish_catalog, as_json, off=off)
 
     @for_macros(available.parse(lambda *_, **__: "true"))
     def prune_by(self, column: str, query: str, max_values: int, max_ranges: int) -> str:
@@ -662,8 +677,8 @@ class ZlayoutAdapter(SparkAdapter):
         )
         raise ConfigError([f"grants: this Spark cannot grant ({problem}); {advice}"], subject_of(model))
 
-    def _lock_file(self, path: str | None) -> Path:
-        return Path(str(self.config.project_root)) / (path or LOCK_FILE)
+    def _in_project(self, path: str) -> Path:
+        return Path(str(self.config.project_root)) / path
 
     def _materialization(self, relation: ZlayoutRelation, model: Mapping[str, Any]) -> Materialization:
         return Materialization(self.session(), relation, model, self.schema_root(relation.schema), self._query)

@@ -51,6 +51,14 @@ def test_a_change_needs_the_stated_gain():
     assert cautious.zorder == ("at",)
 
 
+def test_a_workload_that_opens_nothing_already_needs_no_change():
+    # The other queries, with which a workload is blended, would gain.
+    asked = between("amount", 20_000, 20_001)
+    found = advised([query(asked, 5)], BY_TIME, opened=lambda each: float("20000" not in each.sql()))
+    assert (found.change, found.zorder, found.opened_now, found.opened_then) == ("none", ("at",), 0.0, 0.0)
+    assert found.rewrite_bytes == 0
+
+
 def test_files_that_do_not_follow_their_keys_are_to_be_clustered():
     found = advised([query(between("at", 0, 20_000))], BY_TIME, opened=lambda _: 0.6)
     assert (found.change, found.zorder) == ("cluster", ("at",))

@@ -129,3 +129,9 @@ def test_columns_to_sort_by_are_of_any_type_and_no_partition_column() -> None:
         "sort_by: column 'dax' is not in the model (did you mean 'Day'?)",
         "sort_by: 'p' is a partition column: each file has one value of it; leave it out",
     ]
+
+
+def test_partition_columns_that_differ_only_in_case_are_refused() -> None:
+    assert problems_of(partition_by=["x", "X"], zorder="l_partkey") == (
+        "partition_by: 'x' and 'X' differ only in case, and Hive's catalog cannot hold both; rename one",
+    )

@@ -41,7 +41,7 @@ class Table:
             operation=Operation.APPEND.value,
             committed_ms=0,
             last_instant="0" * 17,
-            schema_json="{}",
+            schema_json='{"type":"struct","fields":[]}',
             partition_by=partition_by,
             files=DataFiles.empty(partition_by),
         )

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import (
     And,
+    Call,
     Column,
     ColumnPath,
     Compare,
@@ -25,6 +26,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     StartsWith,
     Unknown,
 )
+from dbt.adapters.zlayout.predicate.functions import FoldedCase
 from dbt.adapters.zlayout.pruning.evaluation import verdicts
 from dbt.adapters.zlayout.pruning.reasons import explained_verdicts
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
@@ -215,3 +217,19 @@ def test_a_search_for_a_value_that_any_file_may_hold_is_told_of_lookup_indexes()
         assert 'use a lookup index: lookup: ["l_partkey"]' in str(advice(expr))
     assert advice(Compare(Op.EQ, PARTKEY, pa.scalar(1))) is None
     assert advice(Compare(Op.LT, PARTKEY, pa.scalar(99))) is None
+
+
+def test_a_function_without_bounds_in_any_file_skips_nothing_and_says_so() -> None:
+    name, x = Column(("name",), pa.string()), pa.scalar("x")
+    lower = Compare(Op.EQ, Call(FoldedCase(pa.string(), upper=False), name), x)
+
+    def report(
+        ranges: Sequence[tuple[str | None, str | None]], nulls: Sequence[int]
+    ) -> tuple[str | None, tuple[str, ...], int]:
+        files = SomeFiles(pa.array([10, 10]), {name.path: bounds(pa.string(), ranges, nulls)})
+        (part,) = explained_verdicts(lower, files, reasons=False).conjuncts
+        return part.why_not, part.expressions, part.skips
+
+    assert report([("A", "z"), ("B", "y")], [0, 0]) == ("no file has bounds of lower(name)", ("lower(name)",), 0)
+    assert report([("A", "z"), ("Baa", "Baz")], [0, 0]) == (None, (), 1)
+    assert report([("A", "z"), (None, None)], [0, 10]) == (None, (), 1)

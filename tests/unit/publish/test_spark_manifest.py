@@ -41,7 +41,7 @@ def _overwrite(store: LocalStore, paths: list[str]) -> Timeline:
     timeline = Timeline(store)
     files = DataFiles.of([DataFile(path, (), 1, 10 + i, 1000 + i, "g") for i, path in enumerate(paths)])
     with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
-        transaction.commit(Change(files, schema_json="{}"))
+        transaction.commit(Change(files, schema_json='{"type":"struct","fields":[]}'))
     return timeline
 
 

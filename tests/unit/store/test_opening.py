@@ -112,6 +112,8 @@ def test_a_qualified_path_escapes_what_a_uri_may_not_hold(path: str, uri: str) -
         "abfss://container:secret@account.dfs.core.windows.net/t",
         "file://user:secret@localhost/t",
         "oss://key:secret@bucket/t",
+        "s3://bucket/t?X-Amz-Signature=secret",
+        "abfss://container@account.dfs.core.windows.net/t?sv=1&sig=secret",
     ],
 )
 def test_login_details_in_a_location_are_refused_and_not_repeated(location: str) -> None:
@@ -127,6 +129,7 @@ def test_login_details_in_a_location_are_refused_and_not_repeated(location: str)
     [
         "/w/a:b@c",
         "file:///w/a:b@c",
+        "file:///w/a?b=c",
         "s3://bucket/a:b@c",
         "hdfs://namenode:8020/a@b",
         "hdfs://[::1]:8020/a",

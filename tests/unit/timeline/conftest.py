@@ -61,7 +61,9 @@ class Table:
 
     def overwrite(self, count: int = 1) -> Commit:
         with Transaction.begin(self.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
-            return transaction.commit(Change(self.write(transaction, count), schema_json="{}"))
+            return transaction.commit(
+                Change(self.write(transaction, count), schema_json='{"type":"struct","fields":[]}')
+            )
 
     def append(self, count: int = 1) -> Commit:
         with Transaction.begin(self.timeline(), Action.COMMIT, Operation.APPEND) as transaction:

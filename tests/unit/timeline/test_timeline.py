@@ -64,7 +64,7 @@ def test_an_append_keeps_what_it_does_not_change(table) -> None:
         transaction.commit(
             Change(
                 table.write(transaction),
-                schema_json='{"type":"struct"}',
+                schema_json='{"type":"struct","fields":[]}',
                 layout={"curve": "hilbert"},
                 curve=".zlayout/curve/x.json",
                 properties={"owner": "me"},
@@ -74,7 +74,7 @@ def test_an_append_keeps_what_it_does_not_change(table) -> None:
         )
     table.append()
     snapshot = table.timeline().snapshot()
-    assert snapshot.schema_json == '{"type":"struct"}'
+    assert snapshot.schema_json == '{"type":"struct","fields":[]}'
     assert snapshot.layout == {"curve": "hilbert"}
     assert snapshot.curve == ".zlayout/curve/x.json"
     assert snapshot.properties == {"owner": "me"}

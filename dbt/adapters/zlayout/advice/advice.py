@@ -145,7 +145,7 @@ class Advice:
             them; 'none': leave the layout as it is.
         zorder: The keys, most important first: the advised ones, or the present ones if no change pays.
         partition_by: The partition columns, in the same way.
-        lookup: Columns with few rows per value that queries look for and that neither keys nor other indexes serve.
+        lookup: Those new columns of ``bloom`` with few rows per value. A lookup index serves them better.
         bloom: Columns for Bloom filters: those of the table, and those that would pay.
         zorder_now: The present keys.
         partition_by_now: The present partition columns.
@@ -273,14 +273,13 @@ class _Advising:
             if change == "layout":
                 layout = self._as_stored(candidate, found)
                 break
-        bloom = self._bloom(layout, kept)
-        found = {**kept, **self._found_by_value(bloom if self.may_index else ())}
         opened_now = np.asarray([self._opened(each) for each in self.predicates])
-        if change == "none" and not (bloom and self.may_index):
-            opened_then = opened_now
-        else:
-            opened_then = self._opened_then(layout, found, opened_now, whole=change != "none")
-        return self._advice(change, layout, bloom, found, gains, opened_now, opened_then)
+        advice = self._advice(change, layout, self._bloom(layout, kept), kept, gains, opened_now)
+        if change != "none" and self.present.opened is not None and advice.opened_then >= advice.opened_now:
+            # Only the other queries gain that the workload is blended with.
+            layout = self.present.layout
+            advice = self._advice("none", layout, self._bloom(layout, kept), kept, (0.0,) * len(gains), opened_now)
+        return advice
 
     def _as_stored(self, layout: Layout, found: Mapping[ColumnPath, float]) -> Layout:
         """Returns the layout with what all queries ask for, and not only those that chose it."""
@@ -437,12 +436,15 @@ class _Advising:
         change: Change,
         layout: Layout,
         bloom: tuple[ColumnPath, ...],
-        found: Mapping[ColumnPath, float],
+        kept: Mapping[ColumnPath, float],
         gains: tuple[float, ...],
         now: Shares,
-        then: Shares,
     ) -> Advice:
         queries = self.workload
+        found = {**kept, **self._found_by_value(bloom if self.may_index else ())}
+        then = now
+        if change != "none" or (bloom and self.may_index):
+            then = self._opened_then(layout, found, now, whole=change != "none")
         opened_now, opened_then = queries.mean(now), queries.mean(then)
         saved = max(0, round((opened_now - opened_then) * self.size.size_bytes))
         # A rewrite reads and writes the table; filters alone read it.

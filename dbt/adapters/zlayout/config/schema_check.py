@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -47,6 +48,11 @@ def check_against_schema(config: TableConfig, schema: pa.Schema, *, subject: str
     zorder = _resolve("zorder", config.clustering.columns, known, problems, _unfit_key)
     partition_paths = [(name,) for name in config.partitioning.columns]
     partitions = tuple(path[0] for path in _resolve("partition_by", partition_paths, known, problems, _unfit_folder))
+    problems += [
+        f"partition_by: {first!r} and {second!r} differ only in case, and Hive's catalog cannot hold both; rename one"
+        for first, second in itertools.combinations(partitions, 2)
+        if first.lower() == second.lower()
+    ]
     wanted = config.statistics.columns
     if not isinstance(wanted, int):
         wanted = _resolve("stats_columns", wanted, known, problems, _always_fit)

@@ -7,7 +7,7 @@ keep an order for that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -322,10 +322,19 @@ class Evaluation:
             if self.file_count and not facts.informed.any():
                 return self._unknown(self._why_uninformed(operand))
             found = match(leaf, facts)
+            if isinstance(operand, Call) and isinstance(leaf, Compare | In) and found is not None:
+                found = self._unless_unbounded(found, operand, facts)
         except pa.ArrowException as error:
             # Arrow lacks the operation for this type or in this version.
             return self._unknown(f"values of {operand.sql()} cannot be compared ({type(error).__name__})")
         return found or self._unknown(f"{operand.sql()} of type {operand.type} is compared with another type")
+
+    def _unless_unbounded(self, found: Match, operand: Call, facts: Facts) -> Match:
+        """Says of a condition on a function that it skips nothing if the function has no bounds in any file."""
+        bounded = (valid(facts.minimum) | valid(facts.maximum)).any()
+        if bounded or not facts.may_be_number.all() or found.certain.any():
+            return found
+        return replace(found, why_not=f"no file has bounds of {operand.sql()}")
 
     def _why_nothing(self, operand: Term) -> str:
         column = column_of(operand)

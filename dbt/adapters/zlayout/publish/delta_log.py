@@ -56,7 +56,7 @@ _CHECKPOINT_EVERY = 10
 # A checkpoint holds all files, so large tables get fewer. Readers read at most this many commits after one.
 _MOST_COMMITS = 100
 _FILES_PER_COMMIT = 1_000
-_REDO = "switch publishing to Delta off and on again: zlayout_publish writes a new one"
+_REDO = "switch publishing off (zlayout_publish with off: true) and on again, which writes a new one"
 _SCHEMA = "zlayout.schema"
 _TIMESTAMP_NTZ = "timestamp_ntz"
 # The other keys of a field's metadata mean something to Delta only with features that the table does not declare.
@@ -378,11 +378,13 @@ def _numbers(files: Sequence[StoredFile], pattern: re.Pattern[str]) -> list[int]
 def _read_shown(store: Store, number: int, table_id: str) -> Shown:
     path = commit_path(number)
     content = store.read(path)
-    check_written_by(table_id, path, content, "delta")
-    if not content.endswith(b"\n"):
+    first = content.partition(b"\n")[0]
+    if first.endswith(b"}"):
+        check_written_by(table_id, path, content, "delta")
+    if not first.endswith(b"}") or not content.endswith(b"\n"):
         raise CorruptError(f"{path} ends within a line; {_REDO}")
     try:
-        info = json.loads(content.partition(b"\n")[0])["commitInfo"]
+        info = json.loads(first)["commitInfo"]
         return Shown(number, int(info[VERSION]), str(info[INSTANT]), str(info[_SCHEMA]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptError(f"{path} is not a Delta commit of this package ({error}); {_REDO}") from error

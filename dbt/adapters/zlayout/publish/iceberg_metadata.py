@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.timeline.log.entry import TableState
 FOLDER = "metadata"
 HINT = f"{FOLDER}/version-hint.text"
 NUMBER, REPLACED = "zlayout.metadata_number", "zlayout.replaced_files"
-REDO = "switch publishing to Iceberg off and on again: zlayout_publish then rewrites it"
+REDO = "switch publishing off (zlayout_publish with off: true) and on again, which rewrites it"
 _SAME_STORE = {"s3a": "s3", "abfss": "abfs"}
 _VERSION_FILE = re.compile(r"v(0|[1-9][0-9]*)\.metadata\.json")
 

@@ -12,6 +12,8 @@ _AUTHORITY = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)")
 # In these schemes, the name before '@' is the container and not a user.
 _WITH_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^:@]*)(:\d*)?")
+# Such as a signature in the URL of an object: `?sig=…`. Local file names may contain the same characters.
+_QUERY = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://[^?]*\?.*=", re.DOTALL)
 _ESCAPED = re.compile(r"[^A-Za-z0-9/:@!$&'()*+,;=\-._~]")
 
 NO_LOGIN = (
@@ -40,6 +42,8 @@ def escaped(path: str) -> str:
 
 def has_login(location: str) -> bool:
     """Returns whether a location contains login details; see `without_login`."""
+    if _QUERY.match(location):
+        return True
     match = _AUTHORITY.match(location)
     if match is None:
         return False
@@ -56,7 +60,11 @@ def without_login(location: str) -> str:
 
     >>> without_login("s3://key:secret@bucket/x"), without_login("abfss://container@account/x")
     ('s3://…@bucket/x', 'abfss://container@account/x')
+    >>> without_login("s3://bucket/x?X-Amz-Signature=secret")
+    's3://bucket/x?…'
     """
+    if _QUERY.match(location):
+        return f"{without_login(location.partition('?')[0])}?…"
     if not has_login(location):
         return location
     scheme, _, rest = location.partition("://")

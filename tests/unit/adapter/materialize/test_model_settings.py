@@ -195,6 +195,11 @@ def test_a_key_that_the_query_lacks_is_a_warning() -> None:
     assert key_warning(read(incremental_strategy="append", unique_key="no"), ["id"]) is None
 
 
+def test_a_merge_on_read_model_whose_first_run_fails_for_its_key_is_not_warned_of_the_next() -> None:
+    config = {"materialized": "incremental", "table_type": "merge_on_read", "unique_key": "no"}
+    assert key_warning(read(**config), ["id"]) is None
+
+
 def test_partitions_with_few_rows_are_a_warning() -> None:
     wanted = read(partition_by="id")
     told = partition_warning(wanted, 400, 400)

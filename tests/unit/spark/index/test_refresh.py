@@ -36,6 +36,8 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 A = TrackedColumn(("a",), pa.int64())
 RUNTIME = Runtime(sleep=lambda _: None, heartbeat_seconds=None)
 
+NO_COLUMNS = '{"type":"struct","fields":[]}'
+
 
 class Killed(BaseException):
     """The process is no more."""
@@ -78,7 +80,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for number in range(3):
         load(folder, number)
     with Transaction.begin(timeline_of(LocalStore(folder)), Action.INDEXING, Operation.OVERWRITE) as transaction:
-        transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
+        transaction.commit(Change(DataFiles.empty(), schema_json=NO_COLUMNS))
     assert refresh(LocalStore(folder)).files_added == 3
     return folder
 
@@ -92,7 +94,7 @@ def timeline_of(store: Any) -> Timeline:
 
 
 def refresh(store: Any, examine: Any = None) -> Refreshed:
-    goal = Goal(lambda _: (A,), partial(listed_files, store, ()), "{}")
+    goal = Goal(lambda _: (A,), partial(listed_files, store, ()), NO_COLUMNS)
     return Refresh(timeline_of(store), goal, examine or partial(read, store)).run()
 
 
@@ -176,7 +178,7 @@ def test_a_table_that_is_adopted_during_a_refresh_is_left_alone(folder: Path) ->
         store = LocalStore(folder)
         replace_table_file(store, TableFile.new(ManagementLevel.MANAGED, "s.t", 0))
         with Transaction.begin(timeline_of(store), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
-            transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
+            transaction.commit(Change(DataFiles.empty(), schema_json=NO_COLUMNS))
         return {}
 
     with pytest.raises(ConflictError, match=r"s\.t became a managed table"):

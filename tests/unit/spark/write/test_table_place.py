@@ -31,7 +31,7 @@ def built(tmp_path):
     table_file = TableFile.new(ManagementLevel.MANAGED, str(NAME), 1)
     create_table_file(store, table_file)
     with Transaction.begin(Timeline(store), Action.COMMIT, Operation.OVERWRITE) as transaction:
-        transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
+        transaction.commit(Change(DataFiles.empty(), schema_json='{"type":"struct","fields":[]}'))
     location = f"file://{tmp_path}/t"
     entry = SimpleNamespace(table_id=table_file.table_id, location=location)
     catalog = SimpleNamespace(schema_location=lambda _: f"file://{tmp_path}", qualified=lambda path: path)

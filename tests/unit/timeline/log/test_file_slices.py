@@ -139,7 +139,7 @@ def test_a_log_and_a_clustering_of_its_group_do_not_both_land(table, same):
         # Both begin again from the same two files.
         table.overwrite(0)
         with Transaction.begin(table.timeline(), Action.COMMIT, Operation.OVERWRITE) as again:
-            again.commit(Change(files, schema_json="{}"))
+            again.commit(Change(files, schema_json='{"type":"struct","fields":[]}'))
 
 
 def test_a_compaction_and_logs_of_its_group_both_land_in_either_order(table):

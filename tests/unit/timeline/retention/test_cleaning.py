@@ -32,7 +32,10 @@ def _indexed_overwrite(table) -> None:
         table.store.put(slices["files"][0], b"x")
         table.store.put(curve_path(transaction.instant), b"x")
         files = table.write(transaction)
-        transaction.commit(Change(files, schema_json="{}", curve=curve_path(transaction.instant)), index=slices)
+        transaction.commit(
+            Change(files, schema_json='{"type":"struct","fields":[]}', curve=curve_path(transaction.instant)),
+            index=slices,
+        )
 
 
 def _oldest_whole(table):
@@ -102,7 +105,7 @@ def test_a_file_that_a_rollback_took_in_again_stays(table) -> None:
     table.overwrite()
     table.overwrite()
     with Transaction.begin(table.timeline(), Action.ROLLBACK, Operation.ROLLBACK) as transaction:
-        transaction.commit(Change(table.timeline().snapshot(0).files, schema_json="{}"))
+        transaction.commit(Change(table.timeline().snapshot(0).files, schema_json='{"type":"struct","fields":[]}'))
     clean(table.timeline(), 1, 0, table.now_ms + HOUR_MS)
     assert table.on_disk() == table.live()
     assert len(table.live()) == 1
@@ -183,7 +186,7 @@ def test_files_that_a_rollback_takes_in_while_a_clean_looks_at_it_stay(table, mo
 
     def commit_first(pending: Pending, store: Store) -> StateContent | None:
         if begun and begun[0].committed is None:
-            begun[0].commit(Change(table.timeline().snapshot(0).files, schema_json="{}"))
+            begun[0].commit(Change(table.timeline().snapshot(0).files, schema_json='{"type":"struct","fields":[]}'))
         return plan(pending, store)
 
     monkeypatch.setattr(table.store, "create", begin_first)

@@ -100,7 +100,7 @@ def test_a_version_that_a_rollback_turns_to_stays(table) -> None:
     with Transaction.begin(table.timeline(), Action.ROLLBACK, Operation.ROLLBACK, reads_version=0) as rollback:
         assert _cleaned(table).files == 0
         target = snapshot_of(table.timeline(), 0, "t")
-        rollback.commit(Change(target.files, schema_json="{}"))
+        rollback.commit(Change(target.files, schema_json='{"type":"struct","fields":[]}'))
     assert _cleaned(table).oldest_version == 3
     assert table.on_disk() == table.live() == set(target.files["path"].to_pylist())
 

@@ -72,7 +72,7 @@ def test_what_was_current_a_moment_ago_is_kept_whatever_the_writers_clock_says(t
     table.overwrite()
     table.now_ms += 240 * HOUR_MS
     with Transaction.begin(_off(table, off_ms), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
-        transaction.commit(Change(table.write(transaction), schema_json="{}"))
+        transaction.commit(Change(table.write(transaction), schema_json='{"type":"struct","fields":[]}'))
     table.now_ms += 1000
     assert clean(table.timeline(), 1, 24, table.now_ms).files == 0
     assert len(table.on_disk()) == 2

@@ -45,7 +45,7 @@ def _change(table, transaction, operation: Operation, victim: str) -> Change:
     if operation in TOUCH_NO_ROW:
         return Change(DataFiles.empty())
     removes = (victim,) if operation in REPLACE | MAINTAIN else ()
-    schema_json = "{}" if operation in STATE_WHOLE else None
+    schema_json = '{"type":"struct","fields":[]}' if operation in STATE_WHOLE else None
     return Change(table.write(transaction), removes=removes, schema_json=schema_json)
 
 

@@ -23,7 +23,11 @@ def _change(table, transaction, kind: Kind, victim: str) -> Change:
     if kind is Kind.METADATA:
         return Change(table.write(transaction, 0))
     removes = (victim,) if kind in {Kind.REWRITE, Kind.MAINTENANCE} else ()
-    return Change(table.write(transaction), removes=removes, schema_json="{}" if kind is Kind.OVERWRITE else None)
+    return Change(
+        table.write(transaction),
+        removes=removes,
+        schema_json='{"type":"struct","fields":[]}' if kind is Kind.OVERWRITE else None,
+    )
 
 
 def test_every_pair_of_kinds_is_decided() -> None:
@@ -35,7 +39,7 @@ def test_nothing_follows_a_change_of_the_schema(table, kind) -> None:
     one, _ = table.overwrite(2).adds["path"].to_pylist()
     late = Transaction.begin(table.timeline(), Action.COMMIT, OPERATIONS[kind])
     with Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND) as winner:
-        winner.commit(Change(table.write(winner), schema_json='{"new": 1}'))
+        winner.commit(Change(table.write(winner), schema_json='{"type":"struct","fields":[],"new":1}'))
     with pytest.raises(ConflictError, match="changed the table's columns"), late:
         late.commit(_change(table, late, kind, one))
 
@@ -45,7 +49,7 @@ def test_a_change_of_the_schema_does_not_follow_rows_of_the_old_one(table) -> No
     late = Transaction.begin(table.timeline(), Action.COMMIT, Operation.APPEND)
     table.append()
     with pytest.raises(ConflictError, match="columns that this commit changes"), late:
-        late.commit(Change(table.write(late), schema_json='{"new": 1}'))
+        late.commit(Change(table.write(late), schema_json='{"type":"struct","fields":[],"new":1}'))
 
 
 def test_the_same_file_is_not_added_twice(table) -> None:

@@ -86,7 +86,7 @@ def _work(table, store, operation: Operation) -> None:
         path = slice_path("files", transaction.instant, b"slice")
         store.put(path, b"x")
         removes = tuple(transaction.base.files["path"].to_pylist()[:1]) if operation is Operation.MERGE else ()
-        schema_json = "{}" if operation is Operation.OVERWRITE else None
+        schema_json = '{"type":"struct","fields":[]}' if operation is Operation.OVERWRITE else None
         transaction.commit(Change(files, removes=removes, schema_json=schema_json), index={"files": (path,)})
     catch_up(store, timeline)
     retire(store)

@@ -110,7 +110,7 @@ def test_a_commit_changes_rows_when_it_commits(table):
 def test_an_adopted_table_is_as_old_as_its_newest_file(table):
     with Transaction.begin(table.timeline(), Action.COMMIT, Operation.OVERWRITE) as transaction:
         adds = table.write(transaction, 2)
-        transaction.commit(Change(adds, schema_json="{}", summary={ADOPTED: "managed"}))
+        transaction.commit(Change(adds, schema_json='{"type":"struct","fields":[]}', summary={ADOPTED: "managed"}))
     assert rows_changed_ms(table.timeline(), "t") == max(adds["modified_ms"].to_pylist()) == 5
     appended = table.append()
     assert rows_changed_ms(table.timeline(), "t") == appended.committed_ms
@@ -118,5 +118,9 @@ def test_an_adopted_table_is_as_old_as_its_newest_file(table):
 
 def test_an_adopted_table_without_files_is_as_old_as_its_adoption(table):
     with Transaction.begin(table.timeline(), Action.COMMIT, Operation.OVERWRITE) as transaction:
-        commit = transaction.commit(Change(table.write(transaction, 0), schema_json="{}", summary={ADOPTED: "managed"}))
+        commit = transaction.commit(
+            Change(
+                table.write(transaction, 0), schema_json='{"type":"struct","fields":[]}', summary={ADOPTED: "managed"}
+            )
+        )
     assert rows_changed_ms(table.timeline(), "t") == commit.committed_ms

@@ -155,7 +155,7 @@ def test_in_a_cloud_a_request_of_a_dead_writer_that_arrives_late_finds_its_versi
     runtime = Runtime(heartbeat_seconds=None)
     timeline = Timeline(store, runtime)
     with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
-        transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
+        transaction.commit(Change(DataFiles.empty(), schema_json='{"type":"struct","fields":[]}'))
     lost = Transaction.begin(Timeline(store, replace(runtime, writer=dead_writer)), Action.COMMIT, Operation.APPEND)
     store.put(data_file_path("", "0" * 16, lost.instant), b"x")
     assert recover(timeline).rolled_back == (lost.instant,)
@@ -170,7 +170,7 @@ def test_a_cloud_error_of_unknown_outcome_is_settled_in_the_log(monkeypatch) -> 
     store = CloudStore("s3://bucket/t", obstore.store.MemoryStore())
     timeline = Timeline(store, Runtime(heartbeat_seconds=None))
     with Transaction.begin(timeline, Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
-        transaction.commit(Change(DataFiles.empty(), schema_json="{}"))
+        transaction.commit(Change(DataFiles.empty(), schema_json='{"type":"struct","fields":[]}'))
     create = store.create
     lost: list[bytes] = []
 

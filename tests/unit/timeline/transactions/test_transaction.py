@@ -26,7 +26,7 @@ def test_state_files_show_work_under_way_and_go_when_it_is_done(table) -> None:
         (pending,) = list_pending(table.store)
         plan = pending.plan(table.store)
         assert (plan.operation, plan.base_version, plan.writer.pid) == ("overwrite", None, os.getpid())
-        transaction.commit(Change(table.write(transaction), schema_json="{}"))
+        transaction.commit(Change(table.write(transaction), schema_json='{"type":"struct","fields":[]}'))
     assert table.store.list(TIMELINE_FOLDER) == []
 
 
@@ -109,9 +109,9 @@ def test_the_later_of_two_overwrites_fails_and_names_the_other(table) -> None:
     table.overwrite()
     one = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE)
     two = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE)
-    two.commit(Change(table.write(two), schema_json="{}"))
+    two.commit(Change(table.write(two), schema_json='{"type":"struct","fields":[]}'))
     with pytest.raises(ConflictError, match=f"{two.instant}.*replacecommit.*version 1.*run the model again"), one:
-        one.commit(Change(table.write(one), schema_json="{}"))
+        one.commit(Change(table.write(one), schema_json='{"type":"struct","fields":[]}'))
     assert table.live() == {path for path in table.on_disk() if two.instant in path}
     assert not [path for path in table.on_disk() if one.instant in path]
 
@@ -119,9 +119,9 @@ def test_the_later_of_two_overwrites_fails_and_names_the_other(table) -> None:
 def test_of_two_first_commits_one_fails(table) -> None:
     one = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE)
     two = Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE)
-    two.commit(Change(table.write(two), schema_json="{}"))
+    two.commit(Change(table.write(two), schema_json='{"type":"struct","fields":[]}'))
     with pytest.raises(ConflictError, match="created the table first"), one:
-        one.commit(Change(table.write(one), schema_json="{}"))
+        one.commit(Change(table.write(one), schema_json='{"type":"struct","fields":[]}'))
     assert table.live() == table.on_disk()
 
 
@@ -131,7 +131,7 @@ def test_an_overwrite_follows_a_clustering_and_replaces_its_files(table) -> None
     table.store.delete([path.path for path in table.store.list(TIMELINE_FOLDER)])  # as if it had begun in between
     with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.CLUSTERING) as clustering:
         clustering.commit(Change(table.write(clustering), removes=(old,)))
-    entry = overwrite.commit(Change(table.write(overwrite), schema_json="{}"))
+    entry = overwrite.commit(Change(table.write(overwrite), schema_json='{"type":"struct","fields":[]}'))
     assert entry.version == 2
     assert table.live() == set(entry.adds["path"].to_pylist())
 
@@ -237,7 +237,7 @@ def test_a_layout_function_sees_the_version_that_is_followed(table) -> None:
     table.overwrite()
     change = Transaction.begin(table.timeline(), Action.INDEXING, Operation.INDEXING)
     with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as other:
-        other.commit(Change(table.write(other), schema_json="{}", layout={"zorder": ["a"]}))
+        other.commit(Change(table.write(other), schema_json='{"type":"struct","fields":[]}', layout={"zorder": ["a"]}))
     entry = change.commit(Change(DataFiles.empty(), layout=lambda head: {**head.layout, "more": 1}))
     assert entry.layout == {"zorder": ["a"], "more": 1}
 
@@ -246,7 +246,9 @@ def test_a_change_without_files_follows_another_partitioning(table) -> None:
     table.overwrite()
     change = Transaction.begin(table.timeline(), Action.INDEXING, Operation.INDEXING)
     with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as other:
-        other.commit(Change(DataFiles.empty(["day"]), schema_json="{}", partition_by=("day",)))
+        other.commit(
+            Change(DataFiles.empty(["day"]), schema_json='{"type":"struct","fields":[]}', partition_by=("day",))
+        )
     assert change.commit(Change(DataFiles.empty(), layout={})).partition_by == ("day",)
     assert table.timeline().snapshot().files.partition_by == ("day",)
 
@@ -254,7 +256,7 @@ def test_a_change_without_files_follows_another_partitioning(table) -> None:
 def test_an_append_without_slices_drops_what_was_said_of_whole_partitions(table) -> None:
     with Transaction.begin(table.timeline(), Action.REPLACECOMMIT, Operation.OVERWRITE) as transaction:
         slices = {"files": (ONE,), "partition_stats": (TWO,)}
-        transaction.commit(Change(table.write(transaction), schema_json="{}"), index=slices)
+        transaction.commit(Change(table.write(transaction), schema_json='{"type":"struct","fields":[]}'), index=slices)
     assert table.append().index == {"files": (ONE,)}
 
 

@@ -246,7 +246,8 @@ def key_warning(wanted: ModelSettings, columns: Sequence[str]) -> str | None:
     known = {name.lower() for name in columns}
     spelled = zip(how.unique_key, spelled_as(columns, how.unique_key), strict=True)
     missing = [name for name, column in spelled if column is None]
-    if not how.is_by_key or not missing:
+    # Of a merge-on-read table, the first run needs the key, and fails with the same words.
+    if not how.is_by_key or not missing or wanted.table_config.table_type.merges_on_read:
         return None
     near = difflib.get_close_matches(missing[0].lower(), sorted(known), n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""

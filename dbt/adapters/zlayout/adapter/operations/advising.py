@@ -237,7 +237,7 @@ def _facts(advice: Advice) -> Iterator[tuple[str, str]]:
     if advice.bloom:
         yield "bloom", _change(advice.bloom_now, advice.bloom)
     if advice.lookup:
-        yield "lookup", ", ".join(advice.lookup)
+        yield "lookup", f"{', '.join(advice.lookup)} (better than a Bloom filter)"
     if advice.files != advice.files_then:
         yield "files", f"{advice.files:,} -> {advice.files_then:,}"
     before, after = (size_text(round(each * advice.size_bytes)) for each in (advice.opened_now, advice.opened_then))

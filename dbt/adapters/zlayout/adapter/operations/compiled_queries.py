@@ -48,6 +48,15 @@ class CompiledQuery:
     weight: float = 1.0
 
 
+def has_queries(nodes: Nodes) -> bool:
+    """Returns whether a project has models, tests, snapshots or analyses in SQL, compiled or not."""
+    return any(map(_is_query, nodes.values()))
+
+
+def _is_query(node: Mapping[str, Any]) -> bool:
+    return str(node.get("resource_type")) in _KINDS and node.get("language", "sql") == "sql"
+
+
 def compiled_queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuery]:
     """Yields the queries that dbt has compiled: by ``dbt compile``, ``run``, ``test`` or ``build``.
 
@@ -62,8 +71,7 @@ def compiled_queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuer
         for name in set((node.get("depends_on") or {}).get("nodes") or ())
     )
     for name, node in sorted(nodes.items()):
-        kind = str(node.get("resource_type"))
-        if kind not in _KINDS or node.get("language", "sql") != "sql":
+        if not _is_query(node):
             continue
         sql = node.get("compiled_code") or _compiled_text(node, target)
         if isinstance(sql, str) and sql.strip():
@@ -72,7 +80,7 @@ def compiled_queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuer
             if isinstance(metadata, Mapping):
                 raw = str(metadata.get("kwargs") or "")
             path = str(node.get("original_file_path") or "")
-            yield CompiledQuery(str(node["name"]), kind, sql, path, raw, 1.0 + exposed[name])
+            yield CompiledQuery(str(node["name"]), str(node["resource_type"]), sql, path, raw, 1.0 + exposed[name])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of
-from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries, has_queries
 from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import folded_name
@@ -115,6 +115,8 @@ def lint_text(linted: Linted, kind: str) -> str:
     lines = [line for each in findings for line in _lines(each)]
     if findings:
         lines.append(f"{counted(len(findings), 'condition')} cannot skip files.")
+    elif not linted.queries:
+        lines.append("The project has no queries.")
     else:
         lines.append(f"Every condition of {counted(linted.queries, 'compiled query')} can skip files.")
     return "\n".join(lines if linted.failures is None else [*lines, f"{linted.failures}."])
@@ -201,11 +203,11 @@ def lint_project(session: SparkSession, model: str | None, nodes: Nodes, target:
     """Returns the findings for the table of a model, or for all tables of the project.
 
     Raises:
-        ConfigError: The project has no compiled query, or none that Spark can analyse.
+        ConfigError: No query of the project is compiled, or Spark can analyse none.
     """
     queries = analysed_queries(session, nodes, target)
     failures = queries.failures()
-    if not queries.scanned:
+    if not queries.scanned and (failures or has_queries(nodes)):
         nothing = "no compiled query is known: run `dbt compile`, `dbt run` or `dbt build` first"
         raise ConfigError([failures or nothing], "zlayout_lint")
     found = find_conditions(session, queries.scanned, target, None if not model else table_of(model, nodes))
@@ -224,7 +226,8 @@ def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root
         if rewritten is not None:
             text = f"({rewritten})" + (f" AND {others}" if others else "")
             (judged,) = reads_of_conditions(session, scan.opened, [text])
-            after = None if judged is None else judged.bytes_read
+            # A rewritten condition that reads as much is no help: then a setting may be.
+            after = None if judged is None or judged.bytes_read >= reads.bytes_read else judged.bytes_read
         yield Finding(
             node=query.name,
             kind=query.kind,

@@ -29,12 +29,21 @@ def publish_report(
     formats: Sequence[str] | None,
     publish_catalog: str | None,
     as_json: bool,
+    *,
+    off: bool = False,
 ) -> str:
     """Publishes one table, or all managed tables of the project in the formats and catalogs that they have.
 
+    Args:
+        off: Whether to withdraw what was published, which is the same as no formats.
+
     Raises:
-        CompilationError: Formats or a catalog are given, but no model.
+        CompilationError: Formats, a catalog or ``off`` are given, but no model; or ``off`` together with one of these.
     """
+    if off and (formats or publish_catalog):
+        raise CompilationError("zlayout_publish: off withdraws all formats; leave out formats and publish_catalog")
+    if off:
+        formats = []
     if (formats is not None or publish_catalog is not None) and model is None:
         raise CompilationError("zlayout_publish switches formats and catalog of one table only; say {model: …}")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)

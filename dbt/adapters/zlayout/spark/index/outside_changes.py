@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from dbt.adapters.zlayout.errors import ConflictError, UnsupportedError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
-from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
@@ -30,6 +29,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
+from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files
 from dbt.adapters.zlayout.timeline.retention.past import DROPPED, DROPPED_AS_MISSING
@@ -59,7 +59,7 @@ def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, pro
         The number of files dropped.
 
     Raises:
-        UnsupportedError: The table is only indexed, is merge-on-read, or all of its files are missing.
+        UnsupportedError: The table is only indexed, or logs depend on a missing file.
         ConflictError: Another writer changed these files in the meantime.
     """
     if not opened.managed:
@@ -72,7 +72,7 @@ def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, pro
         missing = missing_files(opened.store, base.files)
         if not missing:
             return 0
-        _check_may_drop(name, base.files, missing, merges=merges_on_read(base.layout))
+        _check_may_drop(name, base.files, missing)
         gone = base.files.filter(pc.is_in(base.files["path"], value_set=pa.array(missing)))
         summary = {
             "rows": 0,
@@ -91,17 +91,14 @@ def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, pro
     return len(missing)
 
 
-def _check_may_drop(name: TableRef, files: DataFiles, missing: tuple[str, ...], *, merges: bool) -> None:
-    if merges:
+def _check_may_drop(name: TableRef, files: DataFiles, missing: tuple[str, ...]) -> None:
+    """Refuses to drop logs, and base files that logs change: other rows would come back or lose their values."""
+    grouped = pa.array(sorted(groups_with_logs(files)), pa.string())
+    together = files.filter(pc.is_in(files["group"], value_set=grouped))["path"].to_pylist()
+    if needed := sorted(set(missing) & set(together)):
         raise UnsupportedError(
-            f"{name} is merge_on_read, where other files depend on {missing[0]}: roll back to a version "
-            "without it, or rebuild the table (--full-refresh)"
-        )
-    if len(missing) == len(files):
-        raise UnsupportedError(
-            f"{name}: none of its {counted(len(files), 'file')} is in "
-            f"{missing[0].rpartition('/')[0] or 'its folder'}; either the storage cannot be reached, or the table has"
-            " to be rebuilt (--full-refresh). Nothing was dropped"
+            f"{name} is merge_on_read, and {needed[0]} is in a file group with logs, whose files need each other: read "
+            "or roll back to a version without it, or rebuild the table (--full-refresh). Nothing was dropped"
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrameReader
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from dbt.adapters.zlayout.errors import TableLostError, TableNotFoundError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -42,7 +43,8 @@ _DEEPEST_VIEW = 32
 def enable(spark: SparkSession, *, scan_log: str | os.PathLike[str] | None = None) -> None:
     """Makes ``spark.sql``, ``spark.table`` and ``spark.read.table`` of a session skip files.
 
-    Results are the same as in plain Spark. A second call has no effect, except for the scan log.
+    Results are the same as in plain Spark. A second call has no effect, except for the scan log. A stream that would be
+    written into a table's folder is refused, because Spark would lose its rows.
 
     Args:
         spark: A session with its own JVM (not Spark Connect).
@@ -60,6 +62,8 @@ def enable(spark: SparkSession, *, scan_log: str | os.PathLike[str] | None = Non
     _wrap(type(spark), "sql", lambda session: session, prepare)
     _wrap(type(spark), "table", lambda session: session, prepare_table)
     _wrap(DataFrameReader, "table", lambda reader: reader._spark, prepare_table)
+    _wrap(DataStreamWriter, "toTable", lambda writer: writer._df.sparkSession, _refuse_stream_into_table)
+    _wrap(DataStreamWriter, "start", lambda writer: writer._df.sparkSession, _refuse_stream_into_folder)
     setattr(spark, _ENABLED, True)
     configured = {
         key: str(spark.conf.get(key)) for key in (SCAN_LOG, CONSTANTS) if spark.conf.get(key, None) is not None
@@ -83,6 +87,34 @@ def prepare(spark: SparkSession, sql: str) -> None:
 def prepare_table(spark: SparkSession, name: str) -> None:
     """Installs the file indexes of one table or view, like `prepare` for a statement. Never raises."""
     _quietly(spark, lambda catalog: _refresh_all(catalog, iter([name]), _DEEPEST_VIEW))
+
+
+def _refuse_stream_into_table(spark: SparkSession, name: str) -> None:
+    catalog = Catalog(spark)
+    entry = catalog.find(catalog.name(name))
+    if entry is not None and entry.location is not None:
+        _refuse_stream(TablePath(entry.location))
+
+
+def _refuse_stream_into_folder(spark: SparkSession, path: str) -> None:
+    try:
+        folder = Catalog(spark).folder(path)
+    except ZlayoutError:
+        return  # no table can be there
+    _refuse_stream(folder)
+
+
+def _refuse_stream(folder: TablePath) -> None:
+    """Refuses a stream into a table: Spark takes the manifest for the stream's own log, and skips or loses batches.
+
+    Raises:
+        UnsupportedError: The folder holds a table of this package.
+    """
+    if holds_table(folder.location):
+        raise UnsupportedError(
+            f"{folder} holds a dbt-zlayout table, and Spark would lose rows of a stream that it writes there; write "
+            "each batch with foreachBatch and ZTable.append or ZTable.upsert"
+        )
 
 
 def _quietly(spark: SparkSession, work: Callable[[Catalog], None]) -> None:
@@ -231,7 +263,7 @@ def _wrap(
     session_of: Callable[[Any], SparkSession],
     before: Callable[[SparkSession, str], None],
 ) -> None:
-    """Patches a Spark method so that it first calls ``before``, but only for enabled sessions."""
+    """Patches a Spark method so that it first calls ``before``, but only for enabled sessions. Its errors go on."""
     original: Callable[..., Any] = getattr(owner, method)
     if getattr(original, _ENABLED, False):
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -50,7 +52,7 @@ class TableState(Step):
     """The table at a version, except for its files.
 
     Attributes:
-        schema_json: Spark's StructType as JSON, opaque here; includes partition columns.
+        schema_json: Spark's StructType as JSON; includes partition columns.
         layout: How the files are clustered and sized; JSON.
         curve: Path of the curve model, or None.
         index: All live slices of each index partition, oldest first.
@@ -104,6 +106,34 @@ def _read_step(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     return {**found, "action": Action(found["action"])}
 
 
+@functools.lru_cache(maxsize=256)
+def _is_schema(text: str) -> bool:
+    """Returns whether a text is Spark's JSON of a struct, with names and types at each level.
+
+    >>> _is_schema('{"type": "struct", "fields": [{"name": "id", "type": "long"}]}'), _is_schema('"long"')
+    (True, False)
+    """
+    try:
+        schema = json.loads(text)
+        return isinstance(schema, dict) and schema.get("type") == "struct" and _is_type(schema)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_type(kind: Any) -> bool:
+    """Returns whether parsed JSON has the form of a type. Names of simple types are Spark's to know."""
+    if not isinstance(kind, dict):
+        return isinstance(kind, str)
+    if kind.get("type") == "struct":
+        columns = kind.get("fields")
+        return isinstance(columns, list) and all(
+            isinstance(each, dict) and isinstance(each.get("name"), str) and _is_type(each.get("type"))
+            for each in columns
+        )
+    parts = {"array": ("elementType",), "map": ("keyType", "valueType")}.get(str(kind.get("type")), ())
+    return all(_is_type(kind.get(part)) for part in parts)
+
+
 def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Reads the fields of a `TableState` from parsed JSON.
 
@@ -122,6 +152,8 @@ def read_state(content: Mapping[str, Any], path: str) -> dict[str, Any]:
         index=dict,
         properties=dict,
     )
+    if not _is_schema(schema_json):
+        raise CorruptError(f"{path}: its schema_json is not a schema of Spark; {RESTORE}")
     if not all(isinstance(name, str) for name in partition_by) or not all(
         isinstance(slices, list) for slices in index.values()
     ):
