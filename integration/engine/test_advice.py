@@ -95,6 +95,11 @@ def test_expressions_and_columns_whose_statistics_would_help_are_named(spark, ev
     assert (of_day.opened_now, of_day.opened_then) == (1.0, 1.0)
 
 
+def test_a_function_that_has_bounds_in_no_file_needs_statistics_of_its_own(by_day):
+    found = by_day.advise(["upper(token) = 'AB'", "date_trunc('month', day) = '2024-02-01'"])
+    assert [(each.setting, each.then) for each in found.settings] == [("stats_expressions", "+ upper(token)")]
+
+
 def test_a_condition_that_does_not_fit_is_named(by_day):
     with pytest.raises(ConfigError, match=r"'nope = 1' does not fit the table"):
         by_day.advise(["day = '2024-01-01'", "nope = 1"])

@@ -5,7 +5,7 @@ With ``zorder: auto``, the advice gives a table its keys when all of it is writt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +24,8 @@ from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError, TableNotFoundError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
-from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of, expressions_of
+from dbt.adapters.zlayout.predicate.expr import Call, ColumnPath, Expr, columns_of, expressions_of, leaves
+from dbt.adapters.zlayout.pruning.reasons import explained_verdicts
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
@@ -76,7 +77,9 @@ def advice_for_table(
             ["the table has no rows, so there is nothing to judge a layout by; write rows first"], subject
         )
     indexed = config.indexes.expressions
-    expressions = {each: share for each, share in _expressions(queries, workload).items() if each not in indexed}
+    expressions = {
+        each: share for each, share in _expressions(opened, queries, workload).items() if each not in indexed
+    }
     if not any(columns_of(each.predicate) & set(paths) for each in queries):
         helpful = [each.why for each in missing_expressions(expressions)]
         raise ConfigError(["; ".join([_NOTHING_COMPARED, *helpful])], subject)
@@ -121,15 +124,28 @@ def advice_for_table(
     return replace(found, notes=tuple(notes))
 
 
-def _expressions(queries: Sequence[Query], workload: Sequence[WeightedCondition]) -> dict[str, float]:
+def _expressions(
+    opened: TableSnapshot, queries: Sequence[Query], workload: Sequence[WeightedCondition]
+) -> dict[str, float]:
     """Returns the expressions whose statistics would help, with the share of the workload that has each."""
     found: dict[str, float] = {}
-    asked = [(each.weight, expressions_of(each.predicate)) for each in queries]
+    asked = [(each.weight, _lacking_bounds(opened, each.predicate)) for each in queries]
     for weight, expressions in [*asked, *((each.weight, each.expressions) for each in workload)]:
         for expression in expressions:
             found[expression] = found.get(expression, 0.0) + weight
     total = sum(each.weight for each in workload)
     return {expression: weight / total for expression, weight in found.items()}
+
+
+def _lacking_bounds(opened: TableSnapshot, predicate: Expr) -> Iterable[str]:
+    """Returns the expressions in a predicate that have no bounds in any file, each once."""
+    found = dict.fromkeys(expressions_of(predicate))
+    if any(isinstance(getattr(leaf, "operand", None), Call) for leaf in leaves(predicate)):
+        # Whether a function such as lower() has bounds depends on the values of the files.
+        statistics = opened.statistics.statistics(opened.files, columns_of(predicate))
+        reports = explained_verdicts(predicate, statistics).conjuncts
+        found.update(dict.fromkeys(expression for each in reports for expression in each.expressions))
+    return found
 
 
 def _asked(opened: TableSnapshot, keys: Sequence[ColumnPath]) -> Asked | None:
