@@ -36,7 +36,7 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 Row = tuple[str, int, str]
 Rows = tuple[Row, ...]
 PARTITION_BY = ("p",)
-SCHEMA_JSON = '{"fields": ["p", "k", "v"]}'
+SCHEMA_JSON = json.dumps({"type": "struct", "fields": [{"name": name, "type": "long"} for name in "pkv"]})
 
 
 @dataclass(frozen=True)
