@@ -106,9 +106,10 @@ def test_settings_under_meta_count(dbt, spark):
     assert len(found.files()) > 2
 
 
-def test_the_report_of_a_project_has_its_tables_and_what_its_tests_read(dbt, tmp_path):
-    path = tmp_path / "report.html"
-    outcome = dbt.operation("zlayout_report", path=str(path))
+def test_the_report_of_a_project_has_its_tables_and_what_its_tests_read(dbt):
+    # A path is relative to the project, wherever dbt runs.
+    outcome = dbt.operation("zlayout_report", path="target/report.html")
+    path = dbt.folder / "target" / "report.html"
     assert outcome.success, outcome.log
     assert "main.laid_out  Good: a lookup on id reads " in outcome.printed
     page = path.read_text("utf-8")
