@@ -339,5 +339,8 @@ def test_a_stream_into_a_table_is_refused(spark, tmp_path):
             start()
     elsewhere = str(tmp_path / "plain")
     writer.format("parquet").start(elsewhere).awaitTermination(60)
+    with pytest.raises(Exception, match="another") as told:
+        writer.toTable("another.schema.streamed")
+    assert not isinstance(told.value, ConfigError)
     assert spark.read.parquet(elsewhere).count() == 5
     assert spark.table("z.streamed").count() == 5

@@ -90,8 +90,12 @@ def prepare_table(spark: SparkSession, name: str) -> None:
 
 
 def _refuse_stream_into_table(spark: SparkSession, name: str) -> None:
-    catalog = Catalog(spark)
-    entry = catalog.find(catalog.name(name))
+    if spark.catalog.currentCatalog() != "spark_catalog":
+        return
+    try:
+        entry = Catalog(spark).find_named(name)
+    except Exception:
+        return  # a table of another catalog, or Spark says what is wrong
     if entry is not None and entry.location is not None:
         _refuse_stream(TablePath(entry.location))
 
@@ -99,8 +103,8 @@ def _refuse_stream_into_table(spark: SparkSession, name: str) -> None:
 def _refuse_stream_into_folder(spark: SparkSession, path: str) -> None:
     try:
         folder = Catalog(spark).folder(path)
-    except ZlayoutError:
-        return  # no table can be there
+    except Exception:
+        return  # no table can be there, or Spark says what is wrong
     _refuse_stream(folder)
 
 
