@@ -1070,8 +1070,8 @@ class ZTable:
             and were read for them). This object then sees the new version.
 
         Raises:
-            UnsupportedError: The table is only indexed; or an orphan does not fit the table; or missing files cannot be
-                dropped, because no file would be left or the table is merge-on-read.
+            UnsupportedError: The table is only indexed; or an orphan does not fit the table; or a missing file
+                cannot be dropped, because logs of a merge-on-read table depend on it.
             ConflictError: Other writers committed first, several times in a row.
         """
         self._opened, done = refresh_table(
