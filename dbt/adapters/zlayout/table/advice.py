@@ -25,7 +25,6 @@ from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError, TableNotFoundError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.predicate.expr import Call, ColumnPath, Expr, columns_of, expressions_of, leaves
-from dbt.adapters.zlayout.pruning.reasons import explained_verdicts
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
@@ -38,6 +37,7 @@ from dbt.adapters.zlayout.spark.schema.table_schema import type_at
 from dbt.adapters.zlayout.spark.schema.types import arrow_carries, arrow_schema
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, tracked_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
+from dbt.adapters.zlayout.table.explanation import conjunct_reports
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -142,8 +142,7 @@ def _lacking_bounds(opened: TableSnapshot, predicate: Expr) -> Iterable[str]:
     found = dict.fromkeys(expressions_of(predicate))
     if any(isinstance(getattr(leaf, "operand", None), Call) for leaf in leaves(predicate)):
         # Whether a function such as lower() has bounds depends on the values of the files.
-        statistics = opened.statistics.statistics(opened.files, columns_of(predicate))
-        reports = explained_verdicts(predicate, statistics).conjuncts
+        reports = conjunct_reports(opened, predicate)
         found.update(dict.fromkeys(expression for each in reports for expression in each.expressions))
     return found
 

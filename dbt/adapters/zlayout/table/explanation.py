@@ -341,8 +341,7 @@ def reads_of(opened: TableSnapshot, predicate: Expr, condition: str) -> Conditio
     """Returns what a predicate reads of a version."""
     kept = opened.scan(predicate).candidates
     rows, sizes = (np.asarray(opened.files.column(name).to_numpy()) for name in ("row_count", "size_bytes"))
-    statistics = opened.statistics.statistics(opened.files, columns_of(predicate))
-    parts = explained_verdicts(predicate, statistics).conjuncts
+    parts = conjunct_reports(opened, predicate)
     return ConditionReads(
         condition,
         int(kept.sum()),
@@ -352,6 +351,12 @@ def reads_of(opened: TableSnapshot, predicate: Expr, condition: str) -> Conditio
         int(sizes[kept].sum()),
         parts,
     )
+
+
+def conjunct_reports(opened: TableSnapshot, predicate: Expr) -> tuple[ConjunctReport, ...]:
+    """Returns what each conjunct of a predicate does by itself, by the statistics of a version's files."""
+    statistics = opened.statistics.statistics(opened.files, columns_of(predicate))
+    return explained_verdicts(predicate, statistics).conjuncts
 
 
 def reads_of_conditions(

@@ -267,7 +267,7 @@ def _wrap(
     session_of: Callable[[Any], SparkSession],
     before: Callable[[SparkSession, str], None],
 ) -> None:
-    """Patches a Spark method so that it first calls ``before``, but only for enabled sessions. Its errors go on."""
+    """Patches a Spark method so that it first calls ``before``, but only for enabled sessions. It may raise."""
     original: Callable[..., Any] = getattr(owner, method)
     if getattr(original, _ENABLED, False):
         return
