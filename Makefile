@@ -37,7 +37,7 @@ $(READY): requirements.lock pyproject.toml | check-machine
 demo: check-machine venv ## TPC-H built with dbt, then files read and seconds with and without skipping, and in other engines
 	$(BIN)/python integration/tpch/demo.py $(ARGS)
 
-test: check-machine venv ## all that a change can break: lint, types, unit tests, suites on the newest Spark; 17 to 35 minutes on 2 cores
+test: check-machine venv ## all that a change can break: lint, types, unit tests, suites on the newest Spark; about 15 minutes on 2 quiet cores
 	@$(BIN)/python .ci/checks.py test
 
 test-others: check-machine venv ## what CI runs besides: a share of older Sparks and slow tests that the commit decides, the wheel, the documentation

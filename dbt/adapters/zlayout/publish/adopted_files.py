@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import io
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +18,11 @@ import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.index.footers.parquet_values import DAY_US, FIRST_SAFE_DAY, is_of_old_calendar
+from dbt.adapters.zlayout.publish.publication import decimal_type
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 
 _FOOTER_BYTES = 1 << 16
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _STORED: Mapping[str, tuple[pa.DataType, ...]] = {
     "boolean": (pa.bool_(),),
@@ -132,10 +131,10 @@ def _other_type(kind: Any, found: pa.DataType, name: str, format_name: str) -> s
 
 def _is_read(kind: str, found: pa.DataType, format_name: str) -> bool:
     """Returns whether all readers take values of a type in a file for those of the column's type."""
-    decimal = _DECIMAL.fullmatch(kind)
-    if decimal:
+    decimal = decimal_type(kind)
+    if decimal is not None:
         is_decimal = bool(pa.types.is_decimal(found))
-        return is_decimal and found.scale == int(decimal[2]) and found.precision <= int(decimal[1])
+        return is_decimal and found.scale == decimal.scale and found.precision <= decimal.precision
     if kind in _BITS:
         # Iceberg has no integers of fewer bits.
         bits = max(_BITS[kind], 32) if format_name == "iceberg" else _BITS[kind]

@@ -6,7 +6,6 @@ Source: the Delta transaction log protocol, sections Partition Value Serializati
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -17,9 +16,8 @@ from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.index.statistics.partitions import one_spelling, typed_partition_values
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.publication import all_finite, misspelled_folder
+from dbt.adapters.zlayout.publish.publication import all_finite, decimal_type, misspelled_folder
 
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _ARROW: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "byte": pa.int8(),
@@ -51,8 +49,7 @@ def partition_texts(texts: pa.Array, name: str, spark_type: str) -> list[str | N
     Raises:
         UnsupportedError: A text is not a value of the type.
     """
-    decimal = _DECIMAL.fullmatch(spark_type)
-    kind = pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _ARROW.get(spark_type)
+    kind = decimal_type(spark_type) or _ARROW.get(spark_type)
     if kind is None:
         return list(texts.to_pylist())
     spelled = texts
@@ -61,7 +58,7 @@ def partition_texts(texts: pa.Array, name: str, spark_type: str) -> list[str | N
     typed = typed_partition_values(spelled, kind)
     if not pc.all(typed.known, min_count=0).as_py():
         raise misspelled_folder(name, texts.filter(pc.invert(typed.known))[0].as_py(), spark_type, "delta")
-    if decimal:
+    if pa.types.is_decimal(kind):
         return [None if each is None else format(each, "f") for each in typed.values.to_pylist()]
     return list(spelled.to_pylist())
 

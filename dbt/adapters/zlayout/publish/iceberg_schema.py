@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.publish.publication import decimal_type
 
 # The parts of lists and maps. The mark keeps them apart from fields of structs.
 ELEMENT, KEY, VALUE = ("[]", "element"), ("[]", "key"), ("[]", "value")
@@ -88,7 +89,6 @@ _WORDS = {
     "timestamp": "timestamptz",
     "timestamp_ntz": "timestamp",
 }
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _TEXT = re.compile(r"(var)?char\(\d+\)")
 _FIRST_PARTITION_FIELD = 1000
 # What a column's type may become while files with the old type remain readable.
@@ -119,7 +119,7 @@ class IcebergSchema:
         """Returns the types of the columns that have statistics: those outside lists and maps."""
         return {path: kind for path, kind in _all_parts(self.fields) if isinstance(kind, str) and "[]" not in path}
 
-    def types(self) -> dict[int, Any]:
+    def types(self) -> dict[int, str]:
         """Returns the type of each column, field and part by its id; only the kind of nested ones."""
         return {
             field_id(path): kind if isinstance(kind, str) else kind["type"] for path, kind in _all_parts(self.fields)
@@ -151,7 +151,7 @@ class IcebergSchema:
         return [_mapped((each["name"],), each["type"]) for each in self.fields]
 
 
-def may_follow(old: Mapping[int, Any], new: Mapping[int, Any]) -> bool:
+def may_follow(old: Mapping[int, str], new: Mapping[int, str]) -> bool:
     """Returns whether a reader may see files of both schemas in one table.
 
     Both are `IcebergSchema.types`.
@@ -178,9 +178,9 @@ def columns_taken_for_one(schema_json: str) -> list[str]:
 
 
 def _is_wider(old: str, new: str) -> bool:
-    before, after = (re.fullmatch(r"decimal\((\d+), (\d+)\)", str(each)) for each in (old, new))
-    if before and after:
-        return before[2] == after[2] and int(before[1]) <= int(after[1])
+    before, after = decimal_type(old), decimal_type(new)
+    if before is not None and after is not None:
+        return before.scale == after.scale and before.precision <= after.precision
     return (old, new) in _WIDER
 
 
@@ -209,9 +209,9 @@ def _type(kind: Any, path: ColumnPath) -> Any:
 
 
 def _word(word: str) -> str:
-    decimal = _DECIMAL.fullmatch(word)
-    if decimal:
-        return f"decimal({decimal[1]}, {decimal[2]})"
+    decimal = decimal_type(word)
+    if decimal is not None:
+        return f"decimal({decimal.precision}, {decimal.scale})"
     return "string" if _TEXT.fullmatch(word) else _WORDS[word]
 
 

@@ -5,7 +5,6 @@ Source: the Iceberg table specification, sections Manifests and Appendix D.
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -21,7 +20,7 @@ from dbt.adapters.zlayout.index.statistics.partitions import only_where, typed_p
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.iceberg_manifests import DIGITS_OF_EIGHT_BYTES, WIDE_BYTES
 from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, field_id, partition_types
-from dbt.adapters.zlayout.publish.publication import all_finite, misspelled_folder
+from dbt.adapters.zlayout.publish.publication import all_finite, decimal_type, misspelled_folder
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # The entries of a file's maps, in the order of `DataFile`.
@@ -98,8 +97,7 @@ def data_file_entries(location: str, files: DataFiles, column_stats: pa.Table, s
 
 def arrow_type(kind: str) -> pa.DataType:
     """Returns the Arrow type of an Iceberg type that is not nested."""
-    decimal = re.fullmatch(r"decimal\((\d+), (\d+)\)", kind)
-    return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else _ARROW[kind]
+    return decimal_type(kind) or _ARROW[kind]
 
 
 def _maps(columns: Mapping[int, Sequence[_Values]], count: int) -> list[tuple[dict[int, Any] | None, ...]]:
