@@ -170,6 +170,7 @@ def live(table):
 def ours(spark, out, rows, keys, files, _):
     """The same: Spark writes the table, it is taken over, and all of it is clustered."""
     from dbt.adapters.zlayout.table.ztable import ZTable
+    from dbt.adapters.zlayout.timeline.files.table_file import FOLDER_NOTE
 
     spark.sql(f"create schema b location '{out}/b'")
     frame = spark.read.parquet(rows)
@@ -179,6 +180,8 @@ def ours(spark, out, rows, keys, files, _):
         spark.sql("drop table if exists b.t")
         for folder in (".zlayout", "_spark_metadata"):
             shutil.rmtree(f"{out}/t/{folder}", ignore_errors=True)
+        # Without the manifest, Spark would read the note as a Parquet file.
+        Path(out, "t", FOLDER_NOTE).unlink(missing_ok=True)
         spark.catalog.createTable("b.t", f"{out}/t", "parquet")
         return ZTable.adopt(spark, "b.t", zorder=keys, managed=True, target_file_size=target)
 

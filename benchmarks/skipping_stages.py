@@ -32,6 +32,7 @@ from dbt.adapters.zlayout.pruning.scan import plan_scan
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.instant import instant_of
+from dbt.adapters.zlayout.timeline.files.table_file import FOLDER_NOTE
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 DAY, PART = Column(("l_shipdate",), pa.date32()), Column(("l_partkey",), pa.int64())
@@ -104,7 +105,9 @@ def real(given):
     plain = given.lab / "plain"
     shutil.rmtree(plain, ignore_errors=True)
     shutil.copytree(
-        table.location.removeprefix("file://"), plain, ignore=shutil.ignore_patterns("_spark_metadata", ".zlayout")
+        table.location.removeprefix("file://"),
+        plain,
+        ignore=shutil.ignore_patterns("_spark_metadata", ".zlayout", FOLDER_NOTE),
     )
     catalog = Catalog(spark)
     frames = [lambda: spark.read.parquet(str(plain))]
