@@ -125,7 +125,7 @@ def test_a_run_counts_deleted_rows(rounds, arrived, model, number):
 def test_a_column_that_only_marks_deletes_is_not_stored_and_a_line_says_so(spark, rounds):
     assert spark.table("main.merge_deletes").columns == COLUMNS.split(", ")
     for outcome, _ in rounds:
-        assert "deleted_when reads op, which the table does not have; it is not stored" in outcome.log
+        assert "only deleted_when uses the column op, which is not stored" in outcome.log
 
 
 def test_a_full_refresh_is_one_version_with_only_the_rows_of_this_run(dbt, rounds, arrived):

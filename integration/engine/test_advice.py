@@ -51,7 +51,7 @@ def test_conditions_inside_subqueries_are_about_other_tables(spark):
     named = [{path[0] for path in columns_of(each)} for each in found]
     assert ["b" in each for each in named] == [True, True, False]
     assert all(number not in str(each) for number, each in zip("537", found, strict=True))
-    with pytest.raises(ConfigError, match="workload: .* does not fit the table"):
+    with pytest.raises(ConfigError, match="condition .* does not fit the table"):
         predicates_of(spark, schema_json, ["(" * 5_000 + "a = 1" + ")" * 5_000], "t")
 
 

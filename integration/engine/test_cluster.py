@@ -10,9 +10,10 @@ from comparing import same_checksum, same_rows
 from test_modify import EVERY_TYPE, files_of
 
 from dbt.adapters.zlayout.config.table_config import parse_table_config
-from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, WriteError
+from dbt.adapters.zlayout.errors import CancelledError, ConfigError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.spark.cluster import group_writer as cluster_write
 from dbt.adapters.zlayout.spark.cluster.group_writer import GroupWriter, check_same_rows
+from dbt.adapters.zlayout.spark.jobs.jobs import cancel_this_thread_by
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
@@ -286,6 +287,31 @@ def test_partial_progress_runs_groups_at_the_same_time_and_commits_them_as_they_
     assert (done.version, done.groups_done, done.groups_failed) == (version + 3, 6, ())
     assert sorted(line[:12] for line in lines if " → " in line) == [f"group {number} of 6" for number in range(1, 7)]
     assert spark.table("z.cl_partial").count() == 120
+    assert orphans_of(table) == []
+
+
+@pytest.mark.newest_spark
+def test_a_cancelled_run_ends_the_groups_of_its_clustering(spark, monkeypatch):
+    table = in_six_parts(spark, "z.cl_cancelled")
+    cancelled, original, begun, written = threading.Event(), GroupWriter.write, [], []
+
+    def write(self, cut, transaction):
+        begun.append(spark.sparkContext.getLocalProperty("spark.job.tags"))
+        cancelled.set()
+        written.append(original(self, cut, transaction))
+
+    monkeypatch.setattr(GroupWriter, "write", write)
+    spark.sparkContext.addJobTag("this-run")
+    cancel_this_thread_by(cancelled)
+    try:
+        with pytest.raises(CancelledError):
+            table.cluster(partial_progress=True, max_commits=3, min_input_files=1)
+    finally:
+        cancel_this_thread_by(None)
+        spark.sparkContext.removeJobTag("this-run")
+    assert set(begun) == {"this-run"}
+    assert not written
+    assert ZTable.for_name(spark, "z.cl_cancelled").version == table.version
     assert orphans_of(table) == []
 
 

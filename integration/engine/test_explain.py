@@ -105,8 +105,8 @@ def test_a_condition_that_is_not_usable_comes_with_what_to_change(spark, tables)
     assert not unusable["usable"]
     assert unusable["sql"] == "(reverse(s) = 'X')"
     assert unusable["advice"] == (
-        'ask for statistics of the expression: stats_expressions: ["reverse(s)"]; or, for = and IN on results that are '
-        'spread over all files, for a lookup index: lookup: ["reverse(s)"] or for a Bloom filter: bloom: ["reverse(s)"]'
+        'ask for statistics of the expression: stats_expressions: ["reverse(s)"]; if = and IN look for results spread over '
+        'all files, ask for a lookup index (lookup: ["reverse(s)"]) or a Bloom filter (bloom: ["reverse(s)"]) instead'
     )
     assert by_sql["id < 100"]["advice"] is None
     assert "ask for statistics of the expression" in explained.to_text()

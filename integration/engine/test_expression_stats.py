@@ -176,8 +176,8 @@ def test_an_explanation_names_the_expression_that_would_help(spark, table):
     told = [each for each in found["advice"].to_pylist() if each]
     assert told == [
         (
-            'ask for statistics of the expression: stats_expressions: ["reverse(email)"]; or, for = and IN on results that are '
-            'spread over all files, for a lookup index: lookup: ["reverse(email)"] or for a Bloom filter: bloom: ["reverse(email)"]'
+            'ask for statistics of the expression: stats_expressions: ["reverse(email)"]; if = and IN look for results spread over '
+            'all files, ask for a lookup index (lookup: ["reverse(email)"]) or a Bloom filter (bloom: ["reverse(email)"]) instead'
         )
     ]
 

@@ -318,6 +318,11 @@ def test_a_condition_chooses_the_file_groups_of_a_compaction(spark):
             table.compact(**settings)
     with pytest.warns(DeprecationWarning, match="execute_only is now called execute"):
         assert table.compact(execute_only=True).plans == planned.plans
+    with (
+        pytest.warns(DeprecationWarning, match="execute_only is now called execute"),
+        pytest.raises(ConfigError, match="where: only applies to a new plan"),
+    ):
+        table.compact(execute_only=True, where="k = 1")
 
 
 @pytest.mark.slow
@@ -452,8 +457,9 @@ def test_a_plan_that_an_inline_compaction_left_is_executed_by_the_next_run(spark
 
     with monkeypatch.context() as patch:
         patch.setattr(SliceWriter, "write", full)
-        upsert(spark, table, "select 1L k, 1L a, 'one' v", progress=told.append)
-    assert "the rows are written, but compaction failed and will be tried again: disk full" in told
+        done = upsert(spark, table, "select 1L k, 1L a, 'one' v", progress=told.append)
+    assert done.unfinished == ("compaction failed: disk full",)
+    assert f"version {done.version} is committed; compaction failed: disk full; the next writer tries again" in told
     assert len(waiting(table)) == 1
     # A plan that another job is executing at this moment is left to it.
     with Transaction.begin(table._opened.timeline, Action.COMPACTION, Operation.COMPACTION):

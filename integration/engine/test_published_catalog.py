@@ -177,7 +177,7 @@ def test_a_catalog_that_fails_fails_no_commit_and_is_caught_up_by_the_next(spark
     with pytest.raises(CommittedError, match="readers of z.cat_fails in catalog 'lakehouse' do not see it: catalog"):
         table.publish()
     assert table.information()["unfinished"] == [
-        f"readers of z.cat_fails in catalog 'lakehouse' see version 0 and not version {table.snapshot().version}"
+        f"readers of z.cat_fails in catalog 'lakehouse' see version 0 instead of version {table.snapshot().version}"
     ]
     with sqlite3.connect(database) as connection:
         connection.execute("drop trigger t")

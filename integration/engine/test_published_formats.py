@@ -92,7 +92,7 @@ def test_a_failure_to_publish_is_told_and_mended_by_the_next_writer(spark, monke
             problem = f"readers of {kind} do not see it yet: disk full"
             assert any(problem in each for each in table.last_commit.unfinished)
         assert table.information()["unfinished"] == [
-            f"readers of {kind} see version 0 and not version {table.snapshot().version}"
+            f"readers of {kind} see version 0 instead of version {table.snapshot().version}"
         ]
         with pytest.raises(CommittedError, match=f"readers of {kind} do not see it: disk full"):
             table.publish()

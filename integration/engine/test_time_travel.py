@@ -374,8 +374,10 @@ def test_net_changes_read_only_files_that_differ(spark):
     assert found == [("delete", 7, "7"), ("insert", 5, "b"), ("insert", 3000, "a")]
     table.merge(spark.sql("select * from values (8L, 'eight'), (4000L, 'new') t(id, v)"), unique_key=["id"])
     table.cluster(rewrite_all=True)
-    version = table.version
+    version, before = table.version, ZTable.for_name(spark, "z.net")
     table.delete("id = 4000")
+    assert before.net_changes(version, **key).count() == before.changes(version).count() == 1
+    assert before.net_changes(None).count() == table.net_changes(None).count()
     changed = table.net_changes(version - 1, **key).collect()
     assert [tuple(row) for row in changed] == [(4000, "new", "delete")]
     assert table.net_changes(version - 2, **key).select("_zl_change", "id", "v").collect() == [("update", 8, "eight")]

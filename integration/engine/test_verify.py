@@ -202,6 +202,27 @@ def test_files_that_are_not_as_the_index_knows_them_are_passed_over(spark, name,
     ).as_py()
 
 
+def test_a_verdict_counts_files_once_and_does_not_count_the_manifest(spark, name):
+    table = ZTable.write(spark, name, spark.sql("select id k from range(2000)"), zorder=["k"], target_file_size="4kb")
+    folder, files = folder_of(table), len(table.snapshot().files)
+    assert files > 2
+    manifest = folder / "_spark_metadata" / f"{table.version}.compact"
+    whole = manifest.read_text()
+    manifest.write_text("\n".join(whole.splitlines()[:-1]))
+    (folder / "_spark_metadata" / f".{manifest.name}.crc").unlink(missing_ok=True)
+    table = ZTable.for_name(spark, name)
+    assert table.information()["stale_files"] == 0
+    left = f"the manifest of version {table.version} lists other files than its log entry"
+    assert [each.text for each in table.verdict().problems] == [
+        f"an earlier commit left work to the next writer: {left}"
+    ]
+    assert table.layout_report().verdict == table.verdict()
+    manifest.write_text(whole)
+    overwritten = folder / table.snapshot().files["path"][0].as_py()
+    pq.write_table(pa.table({"k": pa.array([1], pa.int64())}), overwritten)
+    assert ZTable.for_name(spark, name).information()["stale_files"] == 1
+
+
 def test_a_file_that_is_gone_is_named_by_every_check_and_dropped_on_demand(spark, name):
     table = ZTable.write(spark, name, spark.range(3000), zorder=["id"], target_file_size="4kb")
     paths = table.snapshot().files["path"].to_pylist()

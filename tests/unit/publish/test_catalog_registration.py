@@ -105,8 +105,8 @@ def test_the_entry_leads_to_the_newest_version_after_each_publication(table, lak
         if version:
             table.append()
             assert table.lags() == [
-                f"readers of iceberg see version {version - 1} and not version {version}",
-                f"readers of shop.orders in catalog 'lake' see version {version - 1} and not version {version}",
+                f"readers of iceberg see version {version - 1} instead of version {version}",
+                f"readers of shop.orders in catalog 'lake' see version {version - 1} instead of version {version}",
             ]
         assert table.publish() == []
         found = entry(lakes)
@@ -242,7 +242,7 @@ def test_an_entry_whose_metadata_file_is_gone_is_mended(table, lakes) -> None:
     table.store.delete([f"{FOLDER}/v1.metadata.json"])
     # To look changes nothing.
     for _ in range(2):
-        assert table.lags() == ["readers of shop.orders in catalog 'lake' see no version and not version 1"]
+        assert table.lags() == ["readers of shop.orders in catalog 'lake' see no version instead of version 1"]
         with pytest.raises(FileNotFoundError):
             entry(lakes)
     assert table.publish() == []

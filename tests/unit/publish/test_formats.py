@@ -147,5 +147,5 @@ def test_a_format_that_fails_is_named_and_does_not_raise(table, monkeypatch) -> 
     failed = publish_formats(table.store, table.timeline, TABLE, PublishingConfig((table.name,)), 24)
     assert [(name, str(error)) for name, error in failed] == [(table.name, "no space")]
     assert list(what_lags(table.store, TABLE, PublishingConfig((table.name,)), 3)) == [
-        f"readers of {table.name} see no version and not version 3"
+        f"readers of {table.name} see no version instead of version 3"
     ]

@@ -189,7 +189,7 @@ def test_readers_see_what_the_hint_names(table) -> None:
     table.store.put(HINT, b"1")
     assert len(table.live()) == 1
     assert shown(table.store, TABLE).version == 0
-    assert list(what_lags(table.store, TABLE, ICEBERG, 1)) == ["readers of iceberg see version 0 and not version 1"]
+    assert list(what_lags(table.store, TABLE, ICEBERG, 1)) == ["readers of iceberg see version 0 instead of version 1"]
     for nothing in (b"", b"7", b"../../v1", b"9" * 99, b"\xff"):
         table.store.put(HINT, nothing)
         assert shown(table.store, TABLE).version == 1
@@ -235,7 +235,7 @@ def test_a_moved_or_copied_table_is_published_anew_in_its_new_place(table, tmp_p
     if half:
         copy.store.delete([path for path in copy.published_bytes() if path.endswith((".avro", ".files"))])
     assert shown(copy.store, TABLE) is None
-    assert list(what_lags(copy.store, TABLE, ICEBERG, 1)) == ["readers of iceberg see no version and not version 1"]
+    assert list(what_lags(copy.store, TABLE, ICEBERG, 1)) == ["readers of iceberg see no version instead of version 1"]
     copy.publish()
     for _ in range(2):
         assert copy.live() == copy.files()

@@ -567,7 +567,7 @@ def _why_of(advice: Advice, *, with_filters: bool = True) -> str:
         return f"cluster the table by its keys ({keys}){and_filters}: {now}, then {advice.opened_then:.1%}"
     if filters:
         return f"keep the keys; add Bloom filters on {', '.join(filters)}: {now}, then {advice.opened_then:.1%}"
-    return f"keep the layout: {now}, and no change saves {advice.min_gain:.0%} of that for every seed"
+    return f"keep the layout: {now}, and no change saves {advice.min_gain:.0%} of that in each of the trials"
 
 
 def _limited(queries: Weighted, shares: Shares, found: Mapping[ColumnPath, float]) -> Shares:

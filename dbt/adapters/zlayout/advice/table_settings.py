@@ -158,7 +158,7 @@ def statistics_columns(
         before, after = (round(each, 4) for each in opened)
         why += f": a query opens {opened[0]:.1%} of the rows without these, then {opened[1]:.1%}"
     else:
-        why += " to make the index smaller, with the columns by which you merge"
+        why += " to make the index smaller; add the columns that you merge by"
     yield SettingAdvice("stats_columns", now, f"[{wanted}]", before, after, why)
 
 

@@ -178,7 +178,7 @@ STATS_COLUMNS = Setting[int | tuple[ColumnPath, ...]](
     "Clustering keys always have statistics.")
 BLOOM = Setting[tuple[ColumnPath, ...] | None](
     "bloom", Scope.TABLE, partial(parse_column_list, expressions=True), None,
-    "Columns, or SQL expressions such as `lower(email)`, that get a Bloom filter for each file. By it, `=` and `IN` "
+    "Columns, or SQL expressions such as `lower(email)`, that get a Bloom filter for each file. With it, `=` and `IN` "
     "skip files that bounds cannot skip, such as those of random ids. `[]` removes all. See "
     "[Bloom filters](indexes.md#bloom-filters).",
     absent="keeps the table's setting; none for a new table")

@@ -55,7 +55,7 @@ _ADVICE = (
     (r"`(Lower|Upper)` ", "store a column in one case and filter on that"),
     (r"has a collation", "store the text without a collation beside it and filter on that"),
     (
-        r"neither side is a constant|two columns have no rule|more than a column and a constant",
+        r"neither side is a constant|two columns have no rule",
         "compare a column with a constant; zlayout_prune_by turns a query's values into constants",
     ),
     (r"is not a constant|more than constants", "write constants; zlayout_prune_by turns a query's values into them"),
@@ -435,7 +435,7 @@ def advice_for(why_not: str | None, expressions: Sequence[str] = ()) -> str | No
         listed = quoted_list(expressions)
         of = "the expression" if len(expressions) == 1 else "all these expressions"
         return (
-            f"ask for statistics of {of}: stats_expressions: {listed}; or, for = and IN on results that are "
-            f"spread over all files, for a lookup index: lookup: {listed} or for a Bloom filter: bloom: {listed}"
+            f"ask for statistics of {of}: stats_expressions: {listed}; if = and IN look for results spread over "
+            f"all files, ask for a lookup index (lookup: {listed}) or a Bloom filter (bloom: {listed}) instead"
         )
     return next((text for pattern, text in _ADVICE if re.search(pattern, why_not)), None)

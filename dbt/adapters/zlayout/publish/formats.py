@@ -166,7 +166,7 @@ def versions_shown(store: Store, table_id: str, formats: Collection[str]) -> dic
 
 
 def _version_shown(store: Store, table_id: str, name: str) -> int | None:
-    found = FORMATS[name].shown(store, table_id) if name in FORMATS else None
+    found = FORMATS[name].shown(store, table_id)
     return None if found is None else found.version
 
 
@@ -185,7 +185,8 @@ def oldest_version_shown(store: Store, table_id: str, formats: Collection[str], 
 def what_lags(store: Store, table_id: str, publishing: PublishingConfig, newest: int) -> Iterator[str]:
     """Yields a sentence for each format and each catalog whose readers do not see the newest version."""
     for name in publishing.formats or ():
-        yield from lag_of(name, newest, partial(_version_shown, store, table_id, name))
+        if name in FORMATS:
+            yield from lag_of(name, newest, partial(_version_shown, store, table_id, name))
     if publishing.formats is not None:
         try:
             yield from what_lags_in_catalogs(store, table_id, publishing, newest)

@@ -180,7 +180,7 @@ def columns_taken_for_one(schema_json: str) -> list[str]:
 def _is_wider(old: str, new: str) -> bool:
     before, after = decimal_type(old), decimal_type(new)
     if before is not None and after is not None:
-        return before.scale == after.scale and before.precision <= after.precision
+        return bool(before.scale == after.scale and before.precision <= after.precision)
     return (old, new) in _WIDER
 
 

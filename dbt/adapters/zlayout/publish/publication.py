@@ -89,7 +89,7 @@ def lag_of(readers: str, newest: int, look: Callable[[], int | None]) -> Iterato
         return
     if seen != newest:
         now = "no version" if seen is None else f"version {seen}"
-        yield f"readers of {readers} see {now} and not version {newest}"
+        yield f"readers of {readers} see {now} instead of version {newest}"
 
 
 def oldest_seen(published_ms: Mapping[int, int], newest: int, since_ms: float) -> int:

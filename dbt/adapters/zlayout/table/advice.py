@@ -120,7 +120,7 @@ def advice_for_table(
     if joined:
         notes.append(f"the partition columns stay: joins skip by {', '.join(joined)} while they run")
     if indexed:
-        notes.append(f"what indexes of expressions skip is not counted, now or then: {', '.join(indexed)}")
+        notes.append(f"files that indexes of expressions skip are not counted, now or then: {', '.join(indexed)}")
     return replace(found, notes=tuple(notes))
 
 

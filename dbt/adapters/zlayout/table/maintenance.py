@@ -144,12 +144,12 @@ def compact(  # noqa: PLR0913 - the keywords of ``ZTable.compact``
     problems = _empty_condition(where)
     chosen = None if strategy is None else COMPACTION_STRATEGY.read_value(strategy, problems)
     size = None if max_bytes is None else parse_size("max_bytes", max_bytes, problems)
-    if execute or plan is not None:
-        of_a_new_plan = {"strategy": strategy, "max_bytes": max_bytes, "where": where, "logs_only": logs_only}
-        problems += problems_of_execution(of_a_new_plan)
     names = {"schedule_only": "schedule", "execute_only": "execute"}
     switches = _renamed_switches("compact", deprecated, names, problems)
     schedule, execute = schedule or "schedule" in switches, execute or "execute" in switches
+    if execute or plan is not None:
+        of_a_new_plan = {"strategy": strategy, "max_bytes": max_bytes, "where": where, "logs_only": logs_only}
+        problems += problems_of_execution(of_a_new_plan)
     if schedule and (execute or plan is not None):
         problems.append(_SCHEDULE_OR_EXECUTE)
     condition = _compaction_condition(where, problems)

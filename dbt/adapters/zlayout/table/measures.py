@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.spark.schema.types import arrow_schema
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import Explanation, explain
-from dbt.adapters.zlayout.timeline.files.naming import is_own_name
+from dbt.adapters.zlayout.timeline.files.naming import is_data_path, is_own_name
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
@@ -112,6 +112,7 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
     stale = stale_files(opened)
     orphans = stale["path"].filter(pc.equal(stale["reason"], ORPHAN)).to_pylist()
     foreign = sum(not is_own_name(path) for path in orphans)
+    stale_paths = set(filter(is_data_path, stale["path"].to_pylist()))
     missing = pc.sum(pc.equal(stale["reason"], MISSING_ON_DISK), min_count=0).as_py()
     advice = {"what_to_do": [foreign_text(foreign, merges_on_read=opened.merges_on_read)]} if foreign else {}
     return {
@@ -129,7 +130,7 @@ def information(name: TableRef, opened: TableSnapshot) -> dict[str, Any]:
         "partition_by": list(snapshot.partition_by),
         "partitions": len(opened.partition_keys) if snapshot.partition_by else 0,
         "overlap_depth": summary.get("overlap_depth"),
-        "stale_files": stale.num_rows,
+        "stale_files": len(stale_paths),
         "foreign_files": foreign,
         "orphan_files": len(orphans) - foreign,
         "missing_files": missing,

@@ -98,9 +98,12 @@ def _commit_delta(
         why = "a merge_on_read table only takes rows by key; use upsert (in dbt incremental_strategy='merge')"
         raise ConfigError([f"{wanted.operation.value}: {why}, or replace the whole table"], str(wanted.name))
     opened, done = DeltaCommit(spark, wanted, delta).run(entry, opened)
-    compacted = compact_inline(spark, wanted.name, opened, wanted.progress)
+    compacted = None
+    after = AfterCommit(done.version, wanted.progress)
+    with after.useful("compaction failed"):
+        compacted = compact_inline(spark, wanted.name, opened, wanted.progress)
     if compacted is None:
-        return opened, done
+        return opened, replace(done, unfinished=(*done.unfinished, *after.unfinished))
     after = AfterCommit(compacted.version, wanted.progress)
     with after.useful("this object sees the version before the compaction"):
         opened = newest_managed(spark, wanted.name)

@@ -144,7 +144,7 @@ class ZTable:
     def for_path(cls, spark: SparkSession, path: str | os.PathLike[str]) -> ZTable:
         """Opens a managed table at its newest version by its folder. It needs no catalog entry, and changes none.
 
-        Reads skip files. What changes rows, columns or partition columns needs the entry: see `register`.
+        Reads skip files. Methods that change rows, columns or partition columns need a catalog entry: see `register`.
 
         Args:
             spark: The session.
@@ -607,8 +607,8 @@ class ZTable:
         Args:
             from_version: The earlier version; None for the table before it had rows.
             to_version: The later version; None for the newest.
-            unique_key: The columns that identify a row. None for the key of a merge-on-read table. Without columns an
-                updated row is a 'delete' and an 'insert'.
+            unique_key: The columns that identify a row, as a list if there are several. None for the key of a
+                merge-on-read table. Without columns an updated row is a 'delete' and an 'insert'.
 
         Returns:
             The columns of ``to_version`` and ``_zl_change`` string: 'insert', 'update' (with the new values) or
@@ -622,11 +622,11 @@ class ZTable:
         """
         catalog, opened = Catalog(self._spark), self._opened
         keys = (unique_key,) if isinstance(unique_key, str) else tuple(unique_key or ())
+        last = opened.timeline.latest_version() if to_version is None else to_version
         if from_version is None:
-            return all_as_inserts(catalog, self._at(to_version), self.name, keys)
-        last = opened.version if to_version is None else to_version
+            return all_as_inserts(catalog, self._at(last), self.name, keys)
         keys = config_of(opened.snapshot).table_type.unique_key if unique_key is None else keys
-        return net_changes(catalog, opened, self.name, from_version, last, keys)
+        return net_changes(catalog, opened, self.name, from_version, last or 0, keys)
 
     def rollback(
         self, version: int | None = None, *, instant: str | None = None, timestamp: Moment | None = None
@@ -791,8 +791,11 @@ class ZTable:
     ) -> CommitSummary:
         """Deletes the table's rows that have a key of ``df``, then inserts all rows of ``df``.
 
+        A merge-on-read table has one row for a key, so it takes the rows as `upsert` does: the same keys, one row for
+        each key unless the table has an ordering column, and no row that is older than the table's.
+
         Args:
-            df: The rows. The query runs once. Several rows may have the same key.
+            df: The rows. The query runs once. Several rows of a copy-on-write table may have the same key.
             unique_key: The key columns. A null in one matches nothing.
             predicates: Conditions on the rows to delete, SQL over the alias ``DBT_INTERNAL_DEST``.
             **options: See the class.

@@ -18,6 +18,7 @@ from dbt.adapters.zlayout.config.clustering import ALONG_CURVE, ClusterStrategy,
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.schema_check import sort_columns
 from dbt.adapters.zlayout.errors import (
+    CancelledError,
     ConfigError,
     ConflictError,
     NewerFormatError,
@@ -42,7 +43,7 @@ from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan, Plann
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, check_not_cancelled, why_failed
 from dbt.adapters.zlayout.spark.read.explain import files_that_may_match
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.read.session import newest_managed, open_managed
@@ -459,8 +460,13 @@ class Clustering:
                 transaction.rollback()
 
     def _commit_batch(self, timeline: Timeline, plan: CutPlan, batch: Batch, summary: ClusterSummary) -> ClusterSummary:
-        """Commits the written groups of a batch, except those that another writer has changed in the meantime."""
+        """Commits the written groups of a batch, except those that another writer has changed in the meantime.
+
+        Raises:
+            CancelledError: The run was cancelled; of this batch, nothing is committed.
+        """
         with batch.transaction as transaction:
+            check_not_cancelled()
             failed = batch.failed
             if failed:
                 # A clean may have deleted files that another writer replaced. Such a group is dropped, not failed.
@@ -468,6 +474,8 @@ class Clustering:
                 failed = [(cut, error) for cut, error in failed if self._is_whole(cut, live)]
             try:
                 summary = self._commit_untouched(timeline, plan, batch.written, transaction, summary)
+            except CancelledError:
+                raise
             except ZlayoutError as error:
                 failed += [(cut, error) for cut, _ in batch.written]
         self._failed += [_left_group(cut, why_failed(error)) for cut, error in failed]

@@ -205,7 +205,7 @@ def unfinished_work(opened: TableSnapshot) -> list[str]:
         newest, published = opened.timeline.snapshot(), published_version(store)
         if published != newest.version:
             seen = "no version" if published is None else f"version {published}"
-            found.append(f"sessions that do not skip files see {seen} and not version {newest.version}")
+            found.append(f"sessions that do not skip files see {seen} instead of version {newest.version}")
         elif not shows(store, newest):
             found.append(f"the manifest of version {newest.version} lists other files than its log entry")
         found += what_lags(store, opened.table_id, config_of(newest).publishing, newest.version)

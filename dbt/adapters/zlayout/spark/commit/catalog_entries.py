@@ -1,6 +1,7 @@
 """Registers, renames and drops a table that is there already: its catalog entries, and its folder.
 
-Each step can be repeated, so a crash between two of them leaves a table that a second call completes.
+A registration or a change of name that crashed is completed by a second call. A drop that crashed may leave the folder
+of a table that the catalog no longer has.
 """
 
 from __future__ import annotations

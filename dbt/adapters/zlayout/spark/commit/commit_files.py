@@ -1,6 +1,7 @@
 """Commits files: their curve and their index slices first, then the log entry that makes them visible.
 
-For each index partition, a commit writes a delta slice for its files or, now and then, a base slice for all files.
+For each index partition, a commit writes a delta slice for its files. Of column statistics it now and then writes a
+base slice for all files; many small slices of filters and lookups are folded into one.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +70,11 @@ _MOST_DELTAS = 10
 _MOST_RESTATED_FILES = 20_000
 # Beyond every limit: the next build makes a new curve.
 UNKNOWN_DRIFT = 1e9
+
+
+def stored_drift(layout: Mapping[str, Any]) -> float:
+    """Returns the `drift_of` the files for which a version's curve was made."""
+    return float(layout.get("drift", UNKNOWN_DRIFT))
 
 
 def put_slices(
@@ -253,7 +259,9 @@ def commit_files(
     optional: NewOptional = NOTHING_OPTIONAL,
     renewed: Renewed | None = None,
 ) -> Commit:
-    """Commits a change of files with its curve and its index slices. Every commit that writes statistics goes this way.
+    """Commits a change of files with its curve and its index slices.
+
+    Every commit that adds data files goes this way. A refresh of the index writes corrected statistics by itself.
 
     Args:
         transaction: The transaction. If it overwrites the table, base slices replace those of the index.

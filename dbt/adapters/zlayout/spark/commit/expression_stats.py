@@ -16,7 +16,7 @@ from pyspark.sql import Column, functions
 
 from dbt.adapters.zlayout.config import settings
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes
-from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.errors import CancelledError, ConfigError
 from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey
 from dbt.adapters.zlayout.index.statistics.column_stats import EXAMINED, column_paths, column_stats_table
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
@@ -204,6 +204,8 @@ def _by_expression(files: DataFiles, columns: Columns, compute: Callable[..., Fo
     if len(columns) > 1:
         try:
             return [[compute(files, columns)]]
+        except CancelledError:
+            raise
         except Exception as error:  # the index is advice: the write goes on
             _LOG.warning("%s of expressions are computed one after the other: %s", what, why_failed(error))
     return [_computed(files, partial(compute, columns=[each]), what) for each in columns]

@@ -178,10 +178,14 @@ def filters_after(
 
     unread, opened, sparse = _opened(SHARED_FILTERS, store, before, shares)
     folded = [path for path, part in opened.items() if drops & part.types.keys()]
+    # Filters of dropped columns must not stay. The others may: a store that fails at the moment costs no filters.
+    may_fail = () if folded else (StoreError, OSError)
     folded = folded or _worth_folding({path: part.data_bytes for path, part in opened.items()}, sparse)
-    kept = [path for path in before if path in unread or (path in opened and path not in folded)]
-    again = [part for path, part in opened.items() if path in folded]
-    return (*kept, *_put_filters(store, instant, live, _tables(again, live, drops)))
+    with suppress(*may_fail):
+        again = [part for path, part in opened.items() if path in folded]
+        one = _put_filters(store, instant, live, _tables(again, live, drops))
+        return (*(path for path in before if path in unread or (path in opened and path not in folded)), *one)
+    return tuple(path for path in before if path in unread or path in opened)
 
 
 def lookups_after(

@@ -315,5 +315,5 @@ def _register_quietly(store: Store, publishing: PublishingConfig, next_step: str
                 _LOG.warning(f"{registration} is not up to date: {short_message(error)}; {next_step}")
     except ZlayoutError as error:
         _LOG.warning(
-            f"cannot determine in which catalogs {store.root_uri} is registered: {error}; look for its entries"
+            f"cannot determine in which catalogs {store.root_uri} is registered: {error}; look for old entries there"
         )

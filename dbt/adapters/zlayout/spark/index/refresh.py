@@ -31,7 +31,7 @@ from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, Exa
 from dbt.adapters.zlayout.spark.index.lacking_indexes import lacks_expressions, lacks_values
 from dbt.adapters.zlayout.spark.index.optional_indexes import build_index, optional_pieces
 from dbt.adapters.zlayout.spark.index.outside_changes import drop_missing, missing_files, take_orphans
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, check_not_cancelled
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_entry
@@ -79,8 +79,8 @@ def refresh_table(
 
     Raises:
         TableNotFoundError: The table is no longer in the catalog.
-        UnsupportedError: An orphan does not fit the table. Or all files are missing, so that the folder may be
-            unreachable. Or ``orphans`` or ``missing`` would change a table that is merge-on-read or only indexed.
+        UnsupportedError: The table is only indexed; or an orphan does not fit the table; or a missing file cannot be
+            dropped, because logs of a merge-on-read table depend on it.
         ConflictError: Other writers were in the way several times in a row.
     """
     catalog = Catalog(spark)
@@ -312,6 +312,7 @@ class Refresh:
                 "bytes_added": 0,
             }
             change = Change(fresh.files, work.outdated, schema_json=work.schema_json, summary=summary)
+            check_not_cancelled()
             commit = transaction.commit(change, index=partial(self._index, work.snapshot.version, update))
             update.optional.forget_staged(self.timeline.store)
         return replace(done, version=commit.version)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
+from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -163,6 +164,24 @@ def check_not_cancelled() -> None:
         raise CancelledError("the run was cancelled; this step has written nothing")
 
 
+def for_another_thread(work: Callable[..., _T]) -> Callable[..., _T]:
+    """Returns the work to be run once in another thread, where it is cancelled together with this thread.
+
+    Spark's local properties go along, so that the tags of this thread's jobs are on the jobs of the work, too.
+    """
+    cancelled = _THREAD.cancelled
+
+    @inheritable_thread_target
+    def cancelled_with_its_caller(*args: Any) -> _T:
+        cancel_this_thread_by(cancelled)
+        try:
+            return work(*args)
+        finally:
+            cancel_this_thread_by(None)
+
+    return cast(Callable[..., _T], cancelled_with_its_caller)
+
+
 def run(spark: SparkSession, phase: str, progress: Progress | None, action: Callable[[], _T]) -> _T:
     """Runs an action that starts Spark jobs, and reports their progress and the elapsed time every few seconds.
 
@@ -201,6 +220,9 @@ def in_halves(items: _Items, work: Callable[[_Items], _T], failed: Callable[[_It
 
     Returns:
         What the work that succeeded returned.
+
+    Raises:
+        CancelledError: This thread was cancelled.
     """
     found: list[_T] = []
     left = [items]
@@ -210,6 +232,8 @@ def in_halves(items: _Items, work: Callable[[_Items], _T], failed: Callable[[_It
         some = left.pop()
         try:
             found.append(work(some))
+        except CancelledError:
+            raise
         except Exception as error:  # the other half may be sound
             failed(some, error)
             half = len(some) // 2

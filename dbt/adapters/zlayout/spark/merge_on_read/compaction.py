@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress
 from dbt.adapters.zlayout.spark.merge_on_read.compaction_write import SliceWriter
 from dbt.adapters.zlayout.spark.read.explain import files_that_may_match
 from dbt.adapters.zlayout.spark.read.record_tables import table_type_of
@@ -307,40 +307,35 @@ def _is_left_behind(plans: Sequence[PendingPlan], opened: TableSnapshot) -> bool
 def compact_inline(
     spark: SparkSession, name: TableRef, opened: TableSnapshot, progress: Progress | None
 ) -> CompactionSummary | None:
-    """Compacts after a delta commit, or plans to, as the table's settings say. The commit stands whatever happens.
+    """Compacts after a delta commit, or plans to, as the table's settings say.
 
     Returns:
-        A summary. None if no compaction is due, no merge pays off, a plan was written for later, or it failed.
+        A summary. None if no compaction is due, no merge pays off, or a plan was written for later.
+
+    Raises:
+        Exception: The compaction failed; the delta commit stands.
     """
-    try:
-        table_type = table_type_of(opened)
-        hours = table_type.compact_after_hours
-        # The instant of the newest commit is the time. So only the clocks of writers count, not that of this machine.
-        before = None if hours is None else hours_before(opened.snapshot.last_instant, hours)
-        if table_type.compaction == "off":
-            return None
-        plans = list_scheduled(opened.store, Action.COMPACTION)
-        due = _is_due(opened, table_type, before, plans)
-        if not due and not (table_type.compaction == "inline" and _is_left_behind(plans, opened)):
-            return None
-        work = Compaction(spark, name, progress=progress, only_worthwhile=True, logs_before=before)
-        if table_type.compaction == "deferred":
-            planned = work.schedule()
-            if progress is not None and planned.groups:
-                progress(
-                    f"compaction of {planned.groups:,} file groups is planned; run zlayout_compact with execute: true"
-                )
-            return None
-        done = work.run() if due else work.execute()
-        if progress is not None:
-            for problem in done.problems:
-                progress(problem)
-        return done if done.plans else None
-    except Exception as error:
-        # The rows are committed. Raising any error here would make the caller write them again.
-        if progress is not None:
-            progress(f"the rows are written, but compaction failed and will be tried again: {short_message(error)}")
+    table_type = table_type_of(opened)
+    hours = table_type.compact_after_hours
+    # The instant of the newest commit is the time. So only the clocks of writers count, not that of this machine.
+    before = None if hours is None else hours_before(opened.snapshot.last_instant, hours)
+    if table_type.compaction == "off":
         return None
+    plans = list_scheduled(opened.store, Action.COMPACTION)
+    due = _is_due(opened, table_type, before, plans)
+    if not due and not (table_type.compaction == "inline" and _is_left_behind(plans, opened)):
+        return None
+    work = Compaction(spark, name, progress=progress, only_worthwhile=True, logs_before=before)
+    if table_type.compaction == "deferred":
+        planned = work.schedule()
+        if progress is not None and planned.groups:
+            progress(f"compaction of {planned.groups:,} file groups is planned; run zlayout_compact with execute: true")
+        return None
+    done = work.run() if due else work.execute()
+    if progress is not None:
+        for problem in done.problems:
+            progress(problem)
+    return done if done.plans else None
 
 
 def pending_plans(opened: TableSnapshot) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, TableTypeCo
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
-from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate
+from dbt.adapters.zlayout.spark.commit.commit_files import IndexUpdate, stored_drift
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish, publish_newest
 from dbt.adapters.zlayout.spark.files.file_report import statistics_of
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress
@@ -106,4 +106,4 @@ def _layout(asked: TableTypeConfig, subject: str, base: Snapshot) -> TableLayout
 def _stored_layout(asked: TableTypeConfig, subject: str, base: Snapshot | None) -> Mapping[str, Any]:
     """Returns the layout of a version, but of another table type."""
     assert base is not None
-    return _layout(asked, subject, base).to_dict(base.layout.get("drift", 0.0), base.layout.get("built"))
+    return _layout(asked, subject, base).to_dict(stored_drift(base.layout), base.layout.get("built"))

@@ -49,7 +49,7 @@ def predicates_of(spark: SparkSession, schema_json: str, conditions: Sequence[st
     """
     read = list(_read(spark, schema_json, conditions))
     problems = [
-        f"workload: {sql!r} does not fit the table: {why_failed(found)}"
+        f"condition {sql!r} does not fit the table: {why_failed(found)}"
         for sql, found in zip(conditions, read, strict=True)
         if isinstance(found, Exception)
     ]
@@ -127,7 +127,10 @@ def filtered(rows: DataFrame, condition: str, subject: str) -> DataFrame:
         raise ConfigError([f"condition {condition!r} does not fit the table: {why_failed(error)}"], subject) from error
     native: Any = found._jdf
     if not native.queryExecution().optimizedPlan().deterministic():
-        raise ConfigError([f"condition {condition!r} is random; use one that is the same for the same row"], subject)
+        raise ConfigError(
+            [f"condition {condition!r} is not deterministic; use one that always gives the same result for a row"],
+            subject,
+        )
     return found
 
 

@@ -110,7 +110,8 @@ def with_deletes(
     # Nobody wants to store what `net_changes` says of a row.
     told_of = [name for name in left_out if name != NET_CHANGE]
     if told_of and progress is not None:
-        progress(f"deleted_when reads {', '.join(told_of)}, which the table does not have; it is not stored")
+        columns, are = ("columns", "are") if len(told_of) > 1 else ("column", "is")
+        progress(f"only deleted_when uses the {columns} {', '.join(told_of)}, which {are} not stored")
     deleted = functions.coalesce(functions.expr(condition), functions.lit(False))
     kept = [functions.col(backquoted(name)) for name in frame.columns if name not in only_read]
     return frame.select(*kept, deleted.alias(DELETED))
@@ -406,7 +407,7 @@ def known_keys(unique_key: Sequence[str] | str, columns: Sequence[str], subject:
     if missing or not wanted:
         what = ", ".join(repr(name) for name in missing) or "nothing"
         raise ConfigError(
-            [f"unique_key: {what} is not a column of the table, which has {', '.join(columns)}; give names"],
+            [f"unique_key: {what} is not a column of the table ({', '.join(columns)}); give one name or a list"],
             subject,
         )
     return tuple(dict.fromkeys(column for column in found if column is not None))

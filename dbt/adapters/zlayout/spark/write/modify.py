@@ -19,7 +19,7 @@ from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange, SchemaPlan, aligned, plan_schema
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit, CommitSummary
-from dbt.adapters.zlayout.spark.commit.commit_files import UNKNOWN_DRIFT, NewFiles, commit_files
+from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files, stored_drift
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, timed
@@ -245,7 +245,7 @@ class RowChange(ABC, Generic[Planned]):
         def stored(head: Snapshot | None) -> Mapping[str, Any]:
             assert head is not None
             layout = self._layout(replace(opened, snapshot=head), schema)
-            return layout.to_dict(head.layout.get("drift", UNKNOWN_DRIFT), head.layout.get("built"))
+            return layout.to_dict(stored_drift(head.layout), head.layout.get("built"))
 
         return None if stored(opened.snapshot) == opened.snapshot.layout else stored
 

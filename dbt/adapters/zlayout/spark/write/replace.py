@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AGAIN, AfterCommit, CommitSummary
-from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files, drift_of
+from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files, drift_of, stored_drift
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, leave_catalogs, publish
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
@@ -345,7 +345,7 @@ class _Replacing:
         if before is None or stored is None or (stored.asked is not None and not clustering.by_workload):
             return None, self.layout
         fits = before.layout.get("sizing") == self.layout.sizing()
-        if fits and before.layout.get("drift", 0.0) <= _DRIFT_LIMIT:
+        if fits and stored_drift(before.layout) <= _DRIFT_LIMIT:
             return stored, self.layout
         clustering = replace(clustering, asked=stored.asked)
         return None, replace(self.layout, config=replace(self.layout.config, clustering=clustering))
