@@ -13,12 +13,12 @@ import numpy as np
 from dbt.adapters.zlayout.advice.asked_boxes import Asking
 from dbt.adapters.zlayout.advice.other_queries import ranges_of, redrawn
 from dbt.adapters.zlayout.advice.sample import (
-    FALSE_POSITIVES,
     FilesOfSample,
     Layout,
     Sample,
     Shares,
     Weighted,
+    limited_by_value,
     rows_of_a_value,
     share_of_files_with_a_value,
     shares_read,
@@ -344,11 +344,11 @@ class _Advising:
     def _judged_present(self, seed: int, found: Mapping[ColumnPath, float]) -> tuple[Weighted, float, float]:
         """Returns the queries that judge, and what they open now, and with the present layout freshly clustered."""
         if seed not in self._judges:
-            queries = _at_most(self._blended(self._split[1], seed), seed)
+            queries = self._blended(self._split[1], seed).at_most(_JUDGED_QUERIES, seed)
             opened = fresh = queries.mean(self._shares(self.present.layout, queries, found, seed))
             if self.present.opened is not None:
                 shares = np.asarray([self._opened(each) for each in queries.predicates])
-                opened = queries.mean(_limited(queries, shares, found))
+                opened = queries.mean(limited_by_value(queries, shares, found))
             self._judges[seed] = queries, opened, fresh
         return self._judges[seed]
 
@@ -383,7 +383,7 @@ class _Advising:
         """
         queries = self.workload
         if not whole:
-            return _limited(queries, now, found)
+            return limited_by_value(queries, now, found)
         every = np.asarray([self._shares(layout, queries, found, seed) for seed in _SEEDS])
         shares: Shares = every.mean(axis=0)
         return shares
@@ -570,30 +570,12 @@ def _why_of(advice: Advice, *, with_filters: bool = True) -> str:
     return f"keep the layout: {now}, and no change saves {advice.min_gain:.0%} of that in each of the trials"
 
 
-def _limited(queries: Weighted, shares: Shares, found: Mapping[ColumnPath, float]) -> Shares:
-    """Returns the shares that queries read if an index also finds some columns by value."""
-    limits = [
-        min([1.0, *(n * found[path] + FALSE_POSITIVES * share for path, n in values_wanted(each) if path in found)])
-        for each, share in zip(queries.predicates, shares.tolist(), strict=True)
-    ]
-    limited: Shares = np.minimum(shares, np.asarray(limits))
-    return limited
-
-
 def _shape(predicate: Expr) -> Hashable:
     """Returns what queries have in common that differ in constants only."""
     kinds = (
         (type(each).__name__, str(getattr(each, "op", "")), *sorted(columns_of(each))) for each in leaves(predicate)
     )
     return tuple(sorted(kinds, key=repr))
-
-
-def _at_most(queries: Weighted, seed: int) -> Weighted:
-    if len(queries.predicates) <= _JUDGED_QUERIES:
-        return queries
-    times = np.random.default_rng(seed).multinomial(_JUDGED_QUERIES, queries.weights)
-    chosen = np.flatnonzero(times)
-    return Weighted.of([queries.predicates[each] for each in chosen], times[chosen].tolist())
 
 
 def _names(paths: Sequence[ColumnPath]) -> tuple[str, ...]:

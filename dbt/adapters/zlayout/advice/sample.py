@@ -108,11 +108,11 @@ class Sample:
         middle = len(order) // 2
         return self.of_rows(order[:middle]), self.of_rows(order[middle:])
 
-    def at_most(self, rows: int, seed: int = 0) -> Sample:
+    def at_most(self, rows: int) -> Sample:
         """Returns a random part of the sample, or all of it."""
         if rows >= self.row_count:
             return self
-        return self.of_rows(np.sort(np.random.default_rng(seed).choice(self.row_count, rows, replace=False)))
+        return self.of_rows(np.sort(np.random.default_rng(0).choice(self.row_count, rows, replace=False)))
 
 
 @dataclass(frozen=True)
@@ -268,6 +268,14 @@ class Weighted:
         weights = np.concatenate([self.weights * (1 - share), other.weights * share])
         return Weighted((*self.predicates, *other.predicates), weights)
 
+    def at_most(self, count: int, seed: int = 0) -> Weighted:
+        """Returns all predicates, or as many draws by weight if there are more than ``count``."""
+        if len(self.predicates) <= count:
+            return self
+        times = np.random.default_rng(seed).multinomial(count, self.weights)
+        chosen = np.flatnonzero(times)
+        return Weighted.of([self.predicates[each] for each in chosen], times[chosen].tolist())
+
     def mean(self, shares: Shares) -> float:
         """Returns the weighted mean of one number for each predicate."""
         return float(self.weights @ shares)
@@ -288,12 +296,24 @@ def shares_read(
     evaluation = Evaluation(And(queries.predicates), files)
     for predicate in queries.predicates:
         kept = evaluation.match(predicate).verdicts() != Verdict.SKIP
-        share = float(files.rows[kept].sum()) / total
-        for path, values in values_wanted(predicate):
-            if found_by_value and path in found_by_value:
-                share = min(share, values * found_by_value[path] + FALSE_POSITIVES * share)
-        found.append(share)
-    return np.asarray(found, np.float64)
+        found.append(float(files.rows[kept].sum()) / total)
+    return limited_by_value(queries, np.asarray(found, np.float64), found_by_value or {})
+
+
+def limited_by_value(queries: Weighted, shares: Shares, found_by_value: Mapping[ColumnPath, float]) -> Shares:
+    """Returns the shares of the rows that queries read if an index of files also finds values of some columns.
+
+    Args:
+        shares: What they read without that index.
+        found_by_value: See `shares_read`.
+    """
+    limits = [
+        [count * found_by_value[path] for path, count in values_wanted(each) if path in found_by_value]
+        for each in queries.predicates
+    ]
+    least = np.asarray([min(each, default=1.0) for each in limits])
+    reached: Shares = np.minimum(shares, least + FALSE_POSITIVES * shares)
+    return reached
 
 
 def values_wanted(normal: Expr) -> list[tuple[ColumnPath, int]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 
 from dbt.adapters.zlayout.advice.asked_boxes import Asking
@@ -74,8 +73,8 @@ class _Search:
     def __init__(self, task: SearchTask, asking: Asking) -> None:
         self._task = task
         self._asking = asking
-        self._quick = replace(task, queries=_fewer(task.queries, _SEARCHED_QUERIES))
-        self._close = replace(task, queries=_fewer(task.queries, _COMPARED_QUERIES))
+        self._quick = replace(task, queries=task.queries.at_most(_SEARCHED_QUERIES))
+        self._close = replace(task, queries=task.queries.at_most(_COMPARED_QUERIES))
         self._known: dict[Layout, float] = {}
         self._known_closely: dict[Layout, float] = {}
         self._candidates = _candidates(task)
@@ -226,12 +225,3 @@ def _candidates(task: SearchTask) -> list[ColumnPath]:
                 weight[path] = weight.get(path, 0.0) + share
     ordered = sorted(weight, key=lambda path: (-weight[path], path))
     return [path for path in ordered if task.sample.columns[path].distinct_count > 1][:_MOST_CANDIDATES]
-
-
-def _fewer(queries: Weighted, most: int) -> Weighted:
-    """Returns at most as many queries as the search has time for, chosen by weight."""
-    if len(queries.predicates) <= most:
-        return queries
-    times = np.random.default_rng(0).multinomial(most, queries.weights)
-    chosen = np.flatnonzero(times)
-    return Weighted.of([queries.predicates[each] for each in chosen], times[chosen].tolist())

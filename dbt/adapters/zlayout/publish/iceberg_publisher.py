@@ -458,7 +458,6 @@ class Publisher:
         }
         self._each(lambda path: self._store.put(path, written[path]), list(written))
         totals = {key.replace("added-", "total-"): value for key, value in _counts("added", content.files).items()}
-        totals["total-files-size"] = totals.pop("total-files-size", 0)
         snapshot = {
             "snapshot-id": address.snapshot_id,
             **({} if parent is None else {"parent-snapshot-id": parent}),

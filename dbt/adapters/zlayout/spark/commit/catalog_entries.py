@@ -85,7 +85,7 @@ def register_table(spark: SparkSession, name: TableName, folder: TablePath) -> T
     after = AfterCommit(opened.version, next_step=_NEXT_STEP)
     with after.useful("readers of Iceberg still find the old folder"):
         iceberg_table.withdraw_if_moved(opened.store, opened.table_id)
-    publish(catalog, name, entry, opened, Description.of(entry), None, after)
+    publish(catalog, name, entry, opened, Description.of(entry), after)
     return opened
 
 

@@ -72,8 +72,9 @@ def publish(
     entry: Entry | None,
     opened: TableSnapshot,
     description: Description,
-    column_stats: pa.Table | None,
     after: AfterCommit,
+    *,
+    column_stats: pa.Table | None = None,
 ) -> None:
     """Makes a committed version visible to every reader.
 
@@ -84,6 +85,7 @@ def publish(
         entry: The table's current entry (for a merge-on-read table, the entry of its files). None for a new table.
         opened: The table at the version.
         description: Comment and properties of the table.
+        after: Runs the steps after the commit.
         column_stats: Statistics of all files of the version, one row per file. None if the caller has none.
 
     Raises:
@@ -111,22 +113,26 @@ def publish_to_others(opened: TableSnapshot, after: AfterCommit) -> None:
         put_folder_note(opened.store)
 
 
-def publish_committed(catalog: Catalog, table: TableRef, opened: TableSnapshot, after: AfterCommit) -> None:
+def publish_committed(catalog: Catalog, table: TableRef, opened: TableSnapshot, after: AfterCommit) -> TableSnapshot:
     """Publishes a version that was committed just now, with the table's current description.
 
     Args:
-        table: The table. If its name is no longer in the catalog, nothing happens.
+        table: The table. If its name is no longer in the catalog, nothing is published.
         opened: The table at any version.
         after: Runs the steps after that commit.
+
+    Returns:
+        The table at that version.
 
     Raises:
         CommittedError: Readers may not see the version yet.
     """
     with after.needed("readers may not see it yet"):
+        opened = opened.at_snapshot(opened.timeline.snapshot(after.version))
         entry = table_entry(catalog, table) if isinstance(table, TableName) else None
         if entry is not None or isinstance(table, TablePath):
-            opened = opened.at_snapshot(opened.timeline.snapshot(after.version))
-            publish(catalog, table, entry, opened, Description.of(entry), None, after)
+            publish(catalog, table, entry, opened, Description.of(entry), after)
+    return opened
 
 
 def _put_entry(
@@ -181,7 +187,7 @@ def publish_newest(spark: SparkSession, table: TableRef, after: AfterCommit) -> 
         opened, catalog = newest_managed(spark, table), Catalog(spark)
         entry = table_entry(catalog, table) if isinstance(table, TableName) else None
         description = Description.of(entry)
-    publish(catalog, table, entry, opened, description, None, after)
+    publish(catalog, table, entry, opened, description, after)
     after.clean(opened)
     return opened
 

@@ -12,12 +12,11 @@ from typing import Any
 from dbt.adapters.zlayout.config.table_config import PublishingConfig, published_as
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError, VersionNotFoundError
 from dbt.adapters.zlayout.quantities import counted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, TableRef, named, session_zone
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef, named, session_zone
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit, CommitSummary
 from dbt.adapters.zlayout.spark.commit.commit_files import put_slices
-from dbt.adapters.zlayout.spark.commit.publish import Description, publish
+from dbt.adapters.zlayout.spark.commit.publish import publish_committed
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
-from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -141,10 +140,7 @@ def roll_back(
         )
         commit = transaction.commit(change, index=_index(catalog, opened, target, transaction.instant, subject))
     after = AfterCommit(commit.version)
-    with after.needed("readers may not see it yet"):
-        opened = opened.at_snapshot(timeline.snapshot(commit.version))
-        entry = table_entry(catalog, name) if isinstance(name, TableName) else None
-        publish(catalog, name, entry, opened, Description.of(entry), None, after)
+    opened = publish_committed(catalog, name, opened, after)
     done = CommitSummary(
         version=commit.version,
         instant=commit.instant,

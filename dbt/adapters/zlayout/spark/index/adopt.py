@@ -133,7 +133,7 @@ def adopt_table(
             timeline, table_file, location, timeline.snapshot(commit.version), session_zone(spark)
         )
         if managed:
-            publish(catalog, name, entry, opened, Description.of(entry), statistics, after)
+            publish(catalog, name, entry, opened, Description.of(entry), after, column_stats=statistics)
         else:
             catalog.set_property(entry, TABLE_ID_PROPERTY, table_file.table_id)
             uninstall(catalog, name)

@@ -43,8 +43,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import (
 )
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.naming import is_data_path
-from dbt.adapters.zlayout.timeline.retention.orphans import orphans
+from dbt.adapters.zlayout.timeline.retention.orphans import orphans, stored_data_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -214,7 +213,7 @@ def stale_files(opened: TableSnapshot) -> pa.Table:
         ``path`` string, ``reason`` string, sorted. No rows if everything is fresh.
     """
     store, files = opened.store, opened.snapshot.files
-    stored = [each for each in store.list("", recursive=True) if is_data_path(each.path)]
+    stored = stored_data_files(store)
     on_disk = pa.table(
         {
             "path": pa.array([each.path for each in stored], pa.string()),
@@ -234,7 +233,7 @@ def stale_files(opened: TableSnapshot) -> pa.Table:
         behind = pc.replace_substring(found.column("reason"), ORPHAN, NO_INDEX_ROW)
         return found.set_column(1, "reason", behind)
     timeline = opened.timeline
-    lost = {each.path for each in orphans(timeline)}
+    lost = {each.path for each in orphans(timeline, stored)}
     retained = {each.path for each in stored} - lost
     found = stale_entries(files, on_disk, index_rows, footer_row_counts=row_counts, retained_paths=retained)
     # Sessions that skip files read the log and all others the manifest. Both must agree on the newest version.

@@ -56,7 +56,7 @@ def of_type(
             return entry, opened
         # A conversion was interrupted. The views must exist before the first log file does.
         after = AfterCommit(opened.version, progress)
-        publish(Catalog(spark), name, entry, opened, Description.of(entry), None, after)
+        publish(Catalog(spark), name, entry, opened, Description.of(entry), after)
         return open_managed(spark, name)
     if progress is not None:
         progress(f"the table changes from {have.kind} to {asked.kind}")

@@ -337,7 +337,7 @@ class RowChange(ABC, Generic[Planned]):
         with timed(self.phases, "publish"), after.needed("readers may not see it yet"):
             opened = opened.at_snapshot(timeline.snapshot(after.version))
             description = self.wanted.description or Description.of(entry)
-            publish(self.catalog, self.wanted.name, entry, opened, description, None, after)
+            publish(self.catalog, self.wanted.name, entry, opened, description, after)
             after.clean(opened)
         return opened
 

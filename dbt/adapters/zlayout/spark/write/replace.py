@@ -224,7 +224,9 @@ class _Replacing:
             if entry is not None and entry.location is not None and entry.table_id not in (None, table_id):
                 # The new folder is another table to a catalog, which has one entry for both.
                 leave_catalogs(entry.location)
-            publish(self.catalog, self.wanted.name, entry, opened, self.wanted.description, column_stats, after)
+            publish(
+                self.catalog, self.wanted.name, entry, opened, self.wanted.description, after, column_stats=column_stats
+            )
         if place.set_aside is None:
             with after.useful("the previous folder of the table was not deleted"):
                 forget_old_place(entry, table_id)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
-from dbt.adapters.zlayout.store import StoredFile
+from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.naming import (
     STAGING_FOLDER,
     instants_in_name,
@@ -51,14 +51,22 @@ class StorageUse:
     missing_files: int
 
 
-def orphans(timeline: Timeline) -> list[StoredFile]:
+def stored_data_files(store: Store) -> list[StoredFile]:
+    """Lists the folder, and returns its data files without those of tables in folders below."""
+    return [file for file in without_nested_tables(store.list("", recursive=True)) if is_data_path(file.path)]
+
+
+def orphans(timeline: Timeline, stored: Sequence[StoredFile] | None = None) -> list[StoredFile]:
     """Returns the data files that no readable version lists and no live transaction is writing.
 
     They come from a plain `INSERT` of another tool, from manual copies, or from writers that died.
+
+    Args:
+        stored: `stored_data_files`, from before this call; None to list the folder.
     """
     store = timeline.store
     # The order matters: files, then running transactions, then the log. A commit in between is in one of the last two.
-    stored = [file for file in without_nested_tables(store.list("", recursive=True)) if is_data_path(file.path)]
+    stored = stored_data_files(store) if stored is None else stored
     under_way = {
         pending.instant
         for pending in list_pending(store)
@@ -111,9 +119,7 @@ def storage_use(timeline: Timeline, managed: bool) -> StorageUse:
     If this package does not write the table, every file in the folder counts as live.
     """
     snapshot = timeline.snapshot()
-    stored = [
-        file for file in without_nested_tables(timeline.store.list("", recursive=True)) if is_data_path(file.path)
-    ]
+    stored = stored_data_files(timeline.store)
     sizes = pa.array([file.size_bytes for file in stored], pa.int64())
     paths = pa.array([file.path for file in stored], pa.string())
     live_paths = snapshot.files["path"]
@@ -123,7 +129,7 @@ def storage_use(timeline: Timeline, managed: bool) -> StorageUse:
     if not managed:
         return StorageUse(live, 0, 0, 0, 0, 0, missing)
     try:
-        strays = orphans(timeline)
+        strays = orphans(timeline, stored)
     except CorruptError:
         strays = []  # an old entry of the log is damaged; then all other files count as those of older versions
     own = [file for file in strays if is_own_name(file.path)]
