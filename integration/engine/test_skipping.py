@@ -328,14 +328,15 @@ def test_a_column_called_like_a_field_of_metadata_is_no_field_of_it(spark):
     assert index_of(spark, "z.called").last_scan == (0, 1)
 
 
-def test_a_stream_into_a_table_is_refused(spark, tmp_path):
+def test_a_stream_into_a_table_or_from_one_is_refused(spark, tmp_path):
     table = ZTable.write(spark, "z.streamed", spark.range(5))
-    folder = table.location.removeprefix("file://")
-    rows = spark.readStream.schema("id long").parquet(folder)
+    folder, source = table.location.removeprefix("file://"), str(tmp_path / "source")
+    spark.range(5).write.parquet(source)
+    rows = spark.readStream.schema("id long").parquet(source)
     enable(spark)
     writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
     for start in (lambda: writer.toTable("z.streamed"), lambda: writer.format("parquet").start(folder)):
-        with pytest.raises(UnsupportedError, match=r"lose rows of a stream.*foreachBatch and ZTable\.append"):
+        with pytest.raises(UnsupportedError, match=r"lose rows of a stream into it.*foreachBatch and ZTable\.append"):
             start()
     elsewhere = str(tmp_path / "plain")
     writer.format("parquet").start(elsewhere).awaitTermination(60)
@@ -344,3 +345,13 @@ def test_a_stream_into_a_table_is_refused(spark, tmp_path):
     assert not isinstance(told.value, ConfigError)
     assert spark.read.parquet(elsewhere).count() == 5
     assert spark.table("z.streamed").count() == 5
+    reader = spark.readStream.schema("id long")
+    reads = (
+        lambda: spark.readStream.table("z.streamed"),
+        lambda: reader.parquet(folder),
+        lambda: reader.format("parquet").load(table.location),
+    )
+    for read in reads:
+        with pytest.raises(UnsupportedError, match=r"rows of its rewritten files again.*ZTable\.changes"):
+            read()
+    assert reader.parquet(elsewhere).isStreaming

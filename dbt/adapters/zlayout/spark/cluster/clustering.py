@@ -43,7 +43,7 @@ from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan, Plann
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_newest
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, check_not_cancelled, why_failed
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, check_not_cancelled, for_other_threads, why_failed
 from dbt.adapters.zlayout.spark.read.explain import files_that_may_match
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.read.session import newest_managed, open_managed
@@ -441,7 +441,8 @@ class Clustering:
             summary = ClusterSummary.of_plan(plan.reported)
             writer = GroupWriter(self.spark, str(self.name), plan, self.config.verify, self.progress)
             batches = self._batches(timeline, plan.groups, transaction)
-            with closing(ended_batches(writer.write, batches, self.config.max_concurrent_groups)) as ended:
+            write = for_other_threads(self.spark, writer.write)
+            with closing(ended_batches(write, batches, self.config.max_concurrent_groups)) as ended:
                 for batch in ended:
                     summary = self._commit_batch(timeline, plan, batch, summary)
         return summary

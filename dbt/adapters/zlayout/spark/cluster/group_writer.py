@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, unescape
 from dbt.adapters.zlayout.spark.cluster.planning import CutGroup, CutPlan
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error, for_another_thread
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
 from dbt.adapters.zlayout.spark.read.record_tables import joined_by_file
 from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file_and_row
 from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
@@ -245,9 +245,7 @@ def ended_batches(write: Write, batches: Iterable[Batch], at_once: int) -> Gener
     try:
         for batch in batches:
             begun.append(batch)
-            pending |= {
-                pool.submit(for_another_thread(write), cut, batch.transaction): (batch, cut) for cut in batch.groups
-            }
+            pending |= {pool.submit(write, cut, batch.transaction): (batch, cut) for cut in batch.groups}
             while len(pending) >= _AHEAD * at_once:
                 yield from ended()
         while pending:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
-from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.serializers import ArrowStreamSerializer
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -164,22 +163,23 @@ def check_not_cancelled() -> None:
         raise CancelledError("the run was cancelled; this step has written nothing")
 
 
-def for_another_thread(work: Callable[..., _T]) -> Callable[..., _T]:
-    """Returns the work to be run once in another thread, where it is cancelled together with this thread.
+def for_other_threads(spark: SparkSession, work: Callable[..., _T]) -> Callable[..., _T]:
+    """Returns work for other threads, where it is cancelled together with this thread.
 
     Spark's local properties go along, so that the tags of this thread's jobs are on the jobs of the work, too.
     """
     cancelled = _THREAD.cancelled
+    context: Any = spark.sparkContext
+    native = context._jsc.sc()
+    properties = native.getLocalProperties()
 
-    @inheritable_thread_target
     def cancelled_with_its_caller(*args: Any) -> _T:
         cancel_this_thread_by(cancelled)
-        try:
-            return work(*args)
-        finally:
-            cancel_this_thread_by(None)
+        # A clone for each call: a job sets properties of its own.
+        native.setLocalProperties(properties.clone())
+        return work(*args)
 
-    return cast(Callable[..., _T], cancelled_with_its_caller)
+    return cancelled_with_its_caller
 
 
 def run(spark: SparkSession, phase: str, progress: Progress | None, action: Callable[[], _T]) -> _T:

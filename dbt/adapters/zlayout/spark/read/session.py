@@ -7,10 +7,11 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrameReader
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from dbt.adapters.zlayout.errors import TableLostError, TableNotFoundError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.predicate.literals import backquoted
@@ -43,8 +44,9 @@ _DEEPEST_VIEW = 32
 def enable(spark: SparkSession, *, scan_log: str | os.PathLike[str] | None = None) -> None:
     """Makes ``spark.sql``, ``spark.table`` and ``spark.read.table`` of a session skip files.
 
-    Results are the same as in plain Spark. A second call has no effect, except for the scan log. A stream that would be
-    written into a table's folder is refused, because Spark would lose its rows.
+    Results are the same as in plain Spark. A second call has no effect, except for the scan log. A stream that Spark
+    would write into a table is refused, because it would lose rows, and so is one that reads a table, because it would
+    take rows twice.
 
     Args:
         spark: A session with its own JVM (not Spark Connect).
@@ -62,8 +64,14 @@ def enable(spark: SparkSession, *, scan_log: str | os.PathLike[str] | None = Non
     _wrap(type(spark), "sql", lambda session: session, prepare)
     _wrap(type(spark), "table", lambda session: session, prepare_table)
     _wrap(DataFrameReader, "table", lambda reader: reader._spark, prepare_table)
-    _wrap(DataStreamWriter, "toTable", lambda writer: writer._df.sparkSession, _refuse_stream_into_table)
-    _wrap(DataStreamWriter, "start", lambda writer: writer._df.sparkSession, _refuse_stream_into_folder)
+    for method, refuse in (("toTable", _refuse_stream_of_table), ("start", _refuse_stream_of_folder)):
+        _wrap(DataStreamWriter, method, lambda writer: writer._df.sparkSession, partial(refuse, _INTO))
+    for method, refuse in (
+        ("table", _refuse_stream_of_table),
+        ("load", _refuse_stream_of_folder),
+        ("parquet", _refuse_stream_of_folder),
+    ):
+        _wrap(DataStreamReader, method, lambda reader: reader._spark, partial(refuse, _FROM))
     setattr(spark, _ENABLED, True)
     configured = {
         key: str(spark.conf.get(key)) for key in (SCAN_LOG, CONSTANTS) if spark.conf.get(key, None) is not None
@@ -89,7 +97,12 @@ def prepare_table(spark: SparkSession, name: str) -> None:
     _quietly(spark, lambda catalog: _refresh_all(catalog, iter([name]), _DEEPEST_VIEW))
 
 
-def _refuse_stream_into_table(spark: SparkSession, name: str) -> None:
+# A stream takes the manifest for its own log, so it skips or loses batches. A stream that reads takes each new file.
+_INTO = "would lose rows of a stream into it; write each batch with foreachBatch and ZTable.append or ZTable.upsert"
+_FROM = "would take rows of its rewritten files again; read ZTable.changes, or zlayout_changes in a model, not a stream"
+
+
+def _refuse_stream_of_table(why: str, spark: SparkSession, name: str) -> None:
     if spark.catalog.currentCatalog() != "spark_catalog":
         return
     try:
@@ -97,28 +110,20 @@ def _refuse_stream_into_table(spark: SparkSession, name: str) -> None:
     except Exception:
         return  # a table of another catalog, or Spark says what is wrong
     if entry is not None and entry.location is not None:
-        _refuse_stream(TablePath(entry.location))
+        _refuse_stream(why, TablePath(entry.location))
 
 
-def _refuse_stream_into_folder(spark: SparkSession, path: str) -> None:
+def _refuse_stream_of_folder(why: str, spark: SparkSession, path: str) -> None:
     try:
         folder = Catalog(spark).folder(path)
     except Exception:
         return  # no table can be there, or Spark says what is wrong
-    _refuse_stream(folder)
+    _refuse_stream(why, folder)
 
 
-def _refuse_stream(folder: TablePath) -> None:
-    """Refuses a stream into a table: Spark takes the manifest for the stream's own log, and skips or loses batches.
-
-    Raises:
-        UnsupportedError: The folder holds a table of this package.
-    """
+def _refuse_stream(why: str, folder: TablePath) -> None:
     if holds_table(folder.location):
-        raise UnsupportedError(
-            f"{folder} holds a dbt-zlayout table, and Spark would lose rows of a stream that it writes there; write "
-            "each batch with foreachBatch and ZTable.append or ZTable.upsert"
-        )
+        raise UnsupportedError(f"{folder} holds a dbt-zlayout table, and Spark {why}")
 
 
 def _quietly(spark: SparkSession, work: Callable[[Catalog], None]) -> None:
