@@ -1,4 +1,4 @@
-"""Assigns new rows to file groups: many rows become base files, a few fill small groups."""
+"""Tags incoming rows: finds the file groups of their keys, and assigns new rows to groups or to new base files."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _UNKNOWN_RECORD_BYTES = 256
 _SHARE_OF_A_FILE = 1 / 8
 # Partition columns whose values in folder names mean the same in every session.
 _TOLD_BY_FOLDERS = (StringType, IntegralType, DateType, BooleanType)
-_SLOTS_PER_BUCKET = 16
+_SLOTS_PER_GROUP = 16
 _MOST_SLOTS = 4096
 
 
 @dataclass(frozen=True)
-class Bucket:
+class GroupShare:
     """New rows that go to one file group.
 
     Attributes:
@@ -58,7 +58,7 @@ class Bucket:
 
 def assign(
     rows_by_partition: Mapping[PartitionKey, int], files: DataFiles, small_file_bytes: int, target_file_bytes: int
-) -> dict[PartitionKey, list[Bucket]]:
+) -> dict[PartitionKey, list[GroupShare]]:
     """Assigns new rows to file groups as log records.
 
     Many rows of one partition are better written as a base file at once. As log records, they would be written twice,
@@ -82,31 +82,31 @@ def assign(
         if key in rows_by_partition:
             sizes = room.setdefault(key, {})
             sizes[each.group] = sizes.get(each.group, 0) + each.size_bytes
-    found: dict[PartitionKey, list[Bucket]] = {}
+    found: dict[PartitionKey, list[GroupShare]] = {}
     for key, rows in rows_by_partition.items():
-        buckets, left = [], rows
+        shares, left = [], rows
         for group, size_bytes in sorted(room.get(key, {}).items(), key=lambda pair: (pair[1], pair[0])):
             fits = min(left, int((small_file_bytes - size_bytes) / record_bytes))
             if fits <= 0:
                 break
-            buckets.append(Bucket(group, fits))
+            shares.append(GroupShare(group, fits))
             left -= fits
         if left:
-            buckets.append(Bucket(new_group(), left))
-        found[key] = buckets
+            shares.append(GroupShare(new_group(), left))
+        found[key] = shares
     return found
 
 
-def slots_of(buckets: Mapping[PartitionKey, Sequence[Bucket]]) -> tuple[int, list[tuple[PartitionKey, int, str]]]:
+def slots_of(shares: Mapping[PartitionKey, Sequence[GroupShare]]) -> tuple[int, list[tuple[PartitionKey, int, str]]]:
     """Spreads the slots of each partition over its file groups, in proportion to their rows.
 
     Returns:
         The number of slots, and a list of ``(partition, slot, group)``. The hash of a row's key gives its slot.
     """
-    most = max((len(each) for each in buckets.values()), default=1)
-    count = 1 if most <= 1 else min(_MOST_SLOTS, most * _SLOTS_PER_BUCKET)
+    most = max((len(each) for each in shares.values()), default=1)
+    count = 1 if most <= 1 else min(_MOST_SLOTS, most * _SLOTS_PER_GROUP)
     found = []
-    for key, listed in buckets.items():
+    for key, listed in shares.items():
         total, passed, position = sum(each.rows for each in listed), 0, 0
         for slot in range(count):
             while position < len(listed) - 1 and passed + listed[position].rows <= (slot + 0.5) * total / count:
@@ -190,20 +190,20 @@ class Tagger:
         }
         total, inserted, updated, deleted = (sum(each[number] for each in tally.values()) for number in range(4))
         homeless = {part: counted[-1] for part, counted in tally.items() if counted[-1]}
-        buckets = self._buckets(homeless)
-        placed, new_rows = self._with_new_groups(rows, buckets), None
+        shares = self._shares(homeless)
+        placed, new_rows = self._with_new_groups(rows, shares), None
         if feed:
             # A delete of an unknown key is always a log record, even if new rows become base files.
             placed = placed.withColumn(
                 GROUP, functions.expr(f"if({DELETED}, coalesce({GROUP}, {new_group_of(f'to_json({_PART})')}), {GROUP})")
             )
-        apart = sum(count for part, count in homeless.items() if part not in buckets)
+        apart = sum(count for part, count in homeless.items() if part not in shares)
         if apart:
             new_rows = self._records(placed.where(f"{GROUP} is null"), UPSERT)
             placed = placed.where(f"{GROUP} is not null")
         parts = [self._records(placed.where(f"not {DELETED}"), UPSERT)]
         if feed:
-            parts.append(self._tombstones(placed.where(DELETED)))
+            parts.append(self._delete_records(placed.where(DELETED)))
         moved = None
         if not self._stays_in_place:
             moved = self._left_behind(rows.where(f"not {DELETED}"), located)
@@ -239,11 +239,11 @@ class Tagger:
         gone = located.where(_LIVE)
         if self.table_type.ordering is None or self._stays_in_place:
             count = gone.count()
-            return self._tombstones(gone), count, count
+            return self._delete_records(gone), count, count
         keys = gone.select(*self._key_columns)
         records = located.where(f"{_LIVE} or {_BEST} is not null").join(keys, list(self._keys), "left_semi")
         count, total = records.selectExpr(f"count_if({_LIVE})", "count(*)").collect()[0]
-        return self._tombstones(records), count, total
+        return self._delete_records(records), count, total
 
     @property
     def _worth_a_delete(self) -> str:
@@ -394,7 +394,7 @@ class Tagger:
         joined = rows.alias("r").join(there, reduce(lambda left, right: left & right, same), "left")
         return joined.select("r.*", f"l.{GROUP}")
 
-    def _buckets(self, counted: Mapping[PartitionKey, int]) -> Mapping[PartitionKey, Sequence[Bucket]]:
+    def _shares(self, counted: Mapping[PartitionKey, int]) -> Mapping[PartitionKey, Sequence[GroupShare]]:
         """Assigns file groups to the given number of new rows in each partition, see `assign`."""
         if not counted:
             return {}
@@ -402,11 +402,11 @@ class Tagger:
         limit = min(self.table_type.small_file_bytes, sizing.target_file_bytes)
         return assign(counted, files, limit, sizing.target_file_bytes)
 
-    def _with_new_groups(self, rows: DataFrame, buckets: Mapping[PartitionKey, Sequence[Bucket]]) -> DataFrame:
+    def _with_new_groups(self, rows: DataFrame, shares: Mapping[PartitionKey, Sequence[GroupShare]]) -> DataFrame:
         """Returns the rows, with a group for those that have none if their partition was assigned groups."""
-        if not buckets:
+        if not shares:
             return rows
-        count, slots = slots_of(buckets)
+        count, slots = slots_of(shares)
         if len(slots) == 1 and not self._partition_by:
             (_, _, group) = slots[0]
             return rows.withColumn(GROUP, functions.expr(f"coalesce({GROUP}, '{group}')"))
@@ -429,9 +429,9 @@ class Tagger:
         key = [functions.expr(f"l.{name} = r.{name}") for name in self._key_columns]
         on = reduce(lambda left, right: left & right, [*key, functions.expr(f"not ({same})")])
         moved = located.where(_LIVE).alias("l").join(rows.alias("r"), on, "left_semi")
-        return self._tombstones(moved.localCheckpoint(eager=False))
+        return self._delete_records(moved.localCheckpoint(eager=False))
 
-    def _tombstones(self, rows: DataFrame) -> DataFrame:
+    def _delete_records(self, rows: DataFrame) -> DataFrame:
         """Returns delete records: key, partition and, if they come from a feed, the ordering value."""
         ordering = self.table_type.ordering
         kept = [

@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Bucket = tuple[str, tuple["str | None", ...]]
+GroupKey = tuple[str, tuple["str | None", ...]]
 
 
 @dataclass(frozen=True)
@@ -61,24 +61,24 @@ class LogBuild:
         task = _Task(self, open_store(self.build.root_uri))
         try:
             for batch in incoming:
-                for bucket, rows in self._by_bucket(batch):
-                    yield from (report.to_batch() for report in task.add(bucket, rows))
+                for place, rows in self._by_group(batch):
+                    yield from (report.to_batch() for report in task.add(place, rows))
             yield from (report.to_batch() for report in task.finish())
         finally:
             task.discard()
 
-    def _by_bucket(self, batch: pa.RecordBatch) -> Iterator[tuple[Bucket, pa.Table]]:
+    def _by_group(self, batch: pa.RecordBatch) -> Iterator[tuple[GroupKey, pa.Table]]:
         data = [name for name in self.build.schema.names if name not in (OP, INSTANT, SEQ)]
         own = (OP, INSTANT, SEQ) if self.keeps_instants else (OP,)
         names = [*data, *(f"p{number}" for number in range(len(self.build.partition_by))), *own, GROUP]
         rows = pa.Table.from_arrays(batch.columns, names=names)
         parts = [f"p{number}" for number in range(len(self.build.partition_by))]
-        buckets = rows.select([GROUP, *parts]).group_by([GROUP, *parts], use_threads=False).aggregate([]).to_pylist()
-        for bucket in buckets:
-            chosen = [_equal(rows[name], value) for name, value in bucket.items()]
-            some = rows.filter(reduce(pc.and_, chosen)) if len(buckets) > 1 else rows
-            values = tuple(bucket[name] or None for name in parts)
-            yield (bucket[GROUP], values), some.select([*data, *own])
+        groups = rows.select([GROUP, *parts]).group_by([GROUP, *parts], use_threads=False).aggregate([]).to_pylist()
+        for place in groups:
+            chosen = [_equal(rows[name], value) for name, value in place.items()]
+            some = rows.filter(reduce(pc.and_, chosen)) if len(groups) > 1 else rows
+            values = tuple(place[name] or None for name in parts)
+            yield (place[GROUP], values), some.select([*data, *own])
 
 
 def _equal(column: pa.ChunkedArray, value: str | None) -> pa.ChunkedArray:
@@ -121,31 +121,31 @@ class _Task:
 
     def __init__(self, how: LogBuild, store: Store) -> None:
         self._how, self._store = how, store
-        self._held: dict[Bucket, _Held] = {}
+        self._held: dict[GroupKey, _Held] = {}
         self._float_paths = float_paths(how.build.schema)
 
-    def add(self, bucket: Bucket, rows: pa.Table) -> Iterator[FileReport]:
-        held = self._held.setdefault(bucket, _Held())
+    def add(self, place: GroupKey, rows: pa.Table) -> Iterator[FileReport]:
+        held = self._held.setdefault(place, _Held())
         held.tables.append(rows)
         held.size_bytes += rows.nbytes
         if held.size_bytes > self._how.bucket_buffer_bytes:
-            yield from self._flush(bucket)
+            yield from self._flush(place)
         while sum(each.size_bytes for each in self._held.values()) > self._how.buffer_bytes:
             yield from self._flush(max(self._held, key=lambda each: self._held[each].size_bytes))
 
     def finish(self) -> Iterator[FileReport]:
-        for bucket, held in self._held.items():
-            yield from self._flush(bucket)
+        for place, held in self._held.items():
+            yield from self._flush(place)
             if held.log is not None:
-                yield self._close(bucket)
+                yield self._close(place)
 
     def discard(self) -> None:
         for held in self._held.values():
             if held.log is not None:
                 held.log.discard()
 
-    def _flush(self, bucket: Bucket) -> Iterator[FileReport]:
-        held, build = self._held[bucket], self._how.build
+    def _flush(self, place: GroupKey) -> Iterator[FileReport]:
+        held, build = self._held[place], self._how.build
         if not held.tables:
             return
         rows = self._block(held)
@@ -155,7 +155,7 @@ class _Task:
             held.log.bytes_so_far() >= self._how.log_max_bytes
             or not held.special_floats.within(held.log.special_floats)
         ):
-            yield self._close(bucket)
+            yield self._close(place)
         if held.log is None:
             local = self._store.local_scratch() / scratch_name(build.instant, "parquet")
             held.log = ParquetFile(
@@ -184,9 +184,9 @@ class _Task:
             rows = rows.append_column(INSTANT, instant).append_column(SEQ, places)
         return rows.select(self._how.build.schema.names).cast(self._how.build.schema)
 
-    def _close(self, bucket: Bucket) -> FileReport:
-        (group, values), build = bucket, self._how.build
-        held = self._held[bucket]
+    def _close(self, place: GroupKey) -> FileReport:
+        (group, values), build = place, self._how.build
+        held = self._held[place]
         assert held.log is not None
         written, held.log = held.log.close(), None
         partition = tuple(zip(build.partition_by, values, strict=True))
