@@ -62,6 +62,27 @@ def test_a_slice_that_cannot_be_read_at_the_moment_stays(store: LocalStore, tmp_
     assert filters_after(store, INSTANT, ["gone_0123456789abcdef.bloom", path], files, removes=True) == (path,)
 
 
+class Full(LocalStore):
+    """A store without space."""
+
+    def put(self, path: str, content: bytes) -> None:
+        raise StoreError(f"no space for the {len(content)} bytes of {path}")
+
+
+def test_slices_stay_as_they_are_if_one_of_them_all_cannot_be_written(store: LocalStore, tmp_path: Path) -> None:
+    files = DataFiles.of([DataFile(f"f{number}", (), 3, 1, 1, "0" * 16) for number in range(10)], ())
+    live = []
+    for number in range(10):
+        filters = {ID.path: [content(pa.array([number]), pa.int64())], NAME.path: [None]}
+        (piece,) = write_slices(files, [filter_table([f"f{number}"], [ID, NAME], filters)])
+        live.append(slice_path(f"{int(INSTANT) + number}", piece))
+        store.put(live[-1], piece)
+    assert len(filters_after(store, INSTANT, live, files)) == 1
+    assert filters_after(Full(tmp_path), INSTANT, live, files) == tuple(live)
+    with pytest.raises(StoreError, match="no space"):
+        filters_after(Full(tmp_path), INSTANT, live, files, drops=frozenset([NAME.path]))
+
+
 def test_ten_small_slices_become_one_and_dead_files_and_dropped_columns_go(store: LocalStore) -> None:
     files = DataFiles.of([DataFile(f"f{number}", (), 3, 1, 1, "0" * 16) for number in range(12)], ())
     live: tuple[str, ...] = ()
