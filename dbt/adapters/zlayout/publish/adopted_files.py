@@ -27,13 +27,15 @@ _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _STORED: Mapping[str, tuple[pa.DataType, ...]] = {
     "boolean": (pa.bool_(),),
     "float": (pa.float32(),),
-    "double": (pa.float32(), pa.float64()),
+    "double": (pa.float64(),),
     "date": (pa.date32(), pa.date64()),
     "string": (pa.string(), pa.large_string(), pa.string_view()),
     "binary": (pa.binary(), pa.large_binary(), pa.binary_view()),
 }
 # The first day of today's calendar.
 _FIRST_DAY = (dt.date(1582, 10, 15) - dt.date(1970, 1, 1)).days
+# Spellings of UTC; pyiceberg reads times in no other zone.
+_UTC = {"UTC", "Etc/UTC", "+00:00", "Z"}
 _PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 _FIRST_SECOND = FIRST_SAFE_DAY * DAY_US // _PER_SECOND["microseconds"]
 
@@ -136,12 +138,15 @@ def _is_read(kind: str, found: pa.DataType, format_name: str) -> bool:
         is_decimal = bool(pa.types.is_decimal(found))
         return is_decimal and found.scale == decimal.scale and found.precision <= decimal.precision
     if kind in _BITS:
-        # Iceberg has no integers of fewer bits.
-        bits = max(_BITS[kind], 32) if format_name == "iceberg" else _BITS[kind]
+        if format_name == "iceberg":
+            # Iceberg has no integers of fewer bits. For filters, pyiceberg takes unsigned ones for signed ones.
+            return bool(pa.types.is_signed_integer(found)) and found.bit_width <= max(_BITS[kind], 32)
         is_integer = bool(pa.types.is_integer(found))
-        return is_integer and found.bit_width + pa.types.is_unsigned_integer(found) <= bits
+        return is_integer and found.bit_width + pa.types.is_unsigned_integer(found) <= _BITS[kind]
     if kind in ("timestamp", "timestamp_ntz"):
-        return bool(pa.types.is_timestamp(found))
+        is_time = bool(pa.types.is_timestamp(found))
+        return is_time and (format_name != "iceberg" or found.tz is None or found.tz in _UTC)
+    # Readers compare 32-bit floats with constants that they have rounded to 32 bits: no column of doubles has them.
     return found in _STORED.get(kind, _STORED["string"])
 
 
