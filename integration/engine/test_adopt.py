@@ -1,7 +1,9 @@
 """Tables that others write: indexed without being touched, or taken over on demand."""
 
+import re
 import shutil
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -137,6 +139,26 @@ def test_files_that_came_after_the_session_looked_are_taken_over(spark, plain, t
     table = ZTable.adopt(spark, plain, managed=True)
     assert len(table.snapshot().files) == 2
     assert sorted(row.id for row in spark.table(plain).collect()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "folders"), [("decimal(10,2)", ["2.50", "1.5"]), ("int", ["5", "%2B4"]), ("double", ["0.5", "inf"])]
+)
+def test_a_partition_folder_that_spark_reads_in_two_ways_is_not_taken_over(spark, plain, tmp_path, kind, folders):
+    plain = f"{plain}_{kind[:3]}"
+    for number, folder in enumerate(folders):
+        (tmp_path / f"p={folder}").mkdir()
+        pq.write_table(pa.table({"id": [number]}), tmp_path / f"p={folder}" / "a.parquet")
+    spark.sql(f"create table {plain} (id bigint, p {kind}) using parquet partitioned by (p) location '{tmp_path}'")
+    spark.sql(f"msck repair table {plain}")
+    before = sorted(map(str, spark.table(plain).collect()))
+    text = re.escape(unquote(folders[1]))
+    with pytest.raises(UnsupportedError, match=f"folder 'p={text}' is not spelled as Spark writes"):
+        ZTable.adopt(spark, plain, managed=True)
+    assert sorted(map(str, spark.newSession().table(plain).collect())) == before
+    indexed = ZTable.adopt(spark, plain)
+    assert sorted(map(str, spark.table(plain).collect())) == before
+    assert indexed.information()["level"] == "indexed"
 
 
 def test_a_build_under_the_name_of_an_indexed_table_leaves_its_files_alone(spark, plain, tmp_path):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dbt.adapters.zlayout.index.statistics.partitions import (
     escape_partition_value,
+    is_read_alike,
     parse_partition_folder,
     partition_folder,
     typed_partition_values,
@@ -127,3 +128,20 @@ def test_timestamps_with_zone_need_the_sessions_zone_and_an_unambiguous_time() -
 
 def test_values_of_a_type_that_cannot_be_a_folder_are_not_known() -> None:
     assert typed(["a", None], pa.binary()) == ([None, None], [False, True])
+
+
+@pytest.mark.parametrize(
+    ("kind", "alike", "different"),
+    [
+        ("integer", ["4", "-4", "007"], ["+4", " 4", "4.0", "1_0", "٤"]),
+        ("decimal(10,2)", ["1.50", "-0.05", "0E-2"], ["1.5", "1", "1.500", "1_0.00", "NaN"]),
+        ("decimal(4,0)", ["12"], ["12.0", "1E+1"]),
+        ("double", ["1.5", "1.0E10", "NaN", "-Infinity"], ["inf", "nan", " 1.5"]),
+        ("boolean", ["true", "False"], ["t", "1", "yes"]),
+        ("string", ["", "+4"], []),
+        ("date", ["2024-1-5"], []),
+    ],
+)
+def test_values_that_spark_reads_in_two_ways(kind: str, alike: list[str], different: list[str]) -> None:
+    assert [each for each in (*alike, None, "__HIVE_DEFAULT_PARTITION__") if not is_read_alike(each, kind)] == []
+    assert [each for each in different if is_read_alike(each, kind)] == []

@@ -64,6 +64,35 @@ def one_spelling(value: str | None, spark_type: object) -> str | None:
         return value
 
 
+def is_read_alike(value: str | None, spark_type: object) -> bool:
+    """Returns whether Spark reads a partition value alike from the catalog and from a manifest.
+
+    The first casts the text, the second parses it. It takes ``1.5`` in a decimal(10,2) for 0.15, and fails for ``+4``.
+
+    Args:
+        value: The raw value.
+        spark_type: Spark's JSON of the column's type.
+
+    >>> is_read_alike("1.50", "decimal(10,2)"), is_read_alike("1.5", "decimal(10,2)"), is_read_alike("+4", "integer")
+    (True, False, False)
+    """
+    if value is None or value == NULL_FOLDER or not isinstance(spark_type, str):
+        return True
+    if decimal := _DECIMAL_TYPE.fullmatch(spark_type):
+        return _NUMBER.fullmatch(value) is not None and Decimal(value).as_tuple().exponent == -int(decimal[1])
+    pattern = _READ_ALIKE.get(spark_type)
+    return pattern is None or pattern.fullmatch(value) is not None
+
+
+_DECIMAL_TYPE = re.compile(r"decimal\(\d+,\s*(\d+)\)")
+_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|NaN|-?Infinity", re.ASCII)
+_READ_ALIKE: Mapping[str, re.Pattern[str]] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), re.compile(r"-?\d+", re.ASCII)),
+    **dict.fromkeys(("float", "double"), _NUMBER),
+    "boolean": re.compile("true|false", re.IGNORECASE),
+}
+
+
 def _spelled_date(value: str) -> str:
     year, month, day = map(int, value.split("-"))
     return f"{year:04d}-{month:02d}-{day:02d}"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import FileMissingError, StoreError
-from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder
+from dbt.adapters.zlayout.index.statistics.partitions import is_read_alike, parse_partition_folder
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import is_data_path, new_group
@@ -37,6 +39,19 @@ def listed_files(store: Store, partition_by: Sequence[str]) -> DataFiles:
         ),
         tuple(partition_by),
     )
+
+
+def ambiguous_folder(files: DataFiles, partition_by: Sequence[str], schema_json: str) -> str | None:
+    """Returns what is wrong with a partition folder that Spark would read as two values; None if there is none."""
+    types = {each["name"]: each["type"] for each in json.loads(schema_json)["fields"]}
+    for column in partition_by:
+        for text in pc.unique(files.partition_values(column)).to_pylist():
+            if not is_read_alike(text, types[column]):
+                return (
+                    f"the partition folder '{column}={text}' is not spelled as Spark writes the type {types[column]}, "
+                    "so sessions would read different values from it"
+                )
+    return None
 
 
 def wait_a_tick(store: Store, files: DataFiles) -> None:

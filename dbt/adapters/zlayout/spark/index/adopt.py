@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.spark.commit.commit_files import commit_files, depth_o
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import ambiguous_folder, footers_found, listed_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
 from dbt.adapters.zlayout.spark.index.optional_indexes import optional_pieces
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
@@ -94,10 +94,8 @@ def adopt_table(
     layout = TableLayout.bound(config, entry.schema_json, entry.partition_by)
     check_expressions(spark, config.indexes, layout, str(name))
     files = listed_files(store, entry.partition_by)
-    shown = paths_to_adopt(store) if managed else None
     if managed:
-        files = files if shown is None else _only(store, files, shown)
-        _check_listing(catalog, name, store, files)
+        files = _files_to_manage(catalog, entry, store, files)
     level = ManagementLevel.MANAGED if managed else ManagementLevel.INDEXED
     table_file = _claim(store, name, level, table_file)
     keys = config.clustering.columns
@@ -203,6 +201,23 @@ def _dropped(footers: Sequence[pq.FileMetaData | None], schema_json: str) -> lis
     schemas = (footer.schema.to_arrow_schema() for footer in footers if footer is not None)
     held = {name.lower() for schema in schemas for name in schema.names}
     return sorted(held - names)
+
+
+def _files_to_manage(catalog: Catalog, entry: Entry, store: Store, files: DataFiles) -> DataFiles:
+    """Returns the files of a table that becomes managed: those of its manifest if it has one, or else all.
+
+    Raises:
+        UnsupportedError: Spark would read other files or other partition values than today.
+    """
+    shown = paths_to_adopt(store)
+    if shown is not None:
+        files = _only(store, files, shown)
+    elif problem := ambiguous_folder(files, entry.partition_by, entry.schema_json):
+        raise UnsupportedError(
+            f"{entry.name}: {problem}; write these rows again with Spark, or adopt the table with managed=False"
+        )
+    _check_listing(catalog, entry.name, store, files)
+    return files
 
 
 def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataFiles) -> None:

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
-from dbt.adapters.zlayout.spark.files.existing_files import GLOB, listed_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import GLOB, ambiguous_folder, listed_files, wait_a_tick
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect, examining
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.schema.types import as_plain_text, fields_of, raw_fields, split_partition_columns
@@ -171,6 +171,8 @@ def _collected_orphans(
 
 
 def _check_partitions(name: TableRef, files: DataFiles, base: Snapshot) -> None:
+    if problem := ambiguous_folder(files, base.partition_by, base.schema_json):
+        raise UnsupportedError(f"{name}: {problem}; {_NEXT}")
     types = {each.name: each.arrow_type for each in fields_of(base.schema_json)}
     for column in base.partition_by:
         texts = files.partition_values(column)
