@@ -42,6 +42,24 @@ def test_publishing_is_switched_on_and_off(spark, kind):
         again.publish(["iceburg"])
 
 
+def test_times_that_readers_take_for_others_are_not_published_from_files_of_spark(spark, kind):
+    name = f"z.{kind}_int96"
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    rows = "select id k, timestamp'2024-01-01 12:00:00' a, timestamp'{}-12-31 23:59:59' until from range(9)"
+    try:
+        for number, year in enumerate(("2261", "9999")):
+            spark.sql(rows.format(year)).coalesce(1).write.saveAsTable(f"{name}_{number}", format="parquet")
+    finally:
+        spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    near, far = (ZTable.adopt(spark, f"{name}_{number}", zorder=["k"], managed=True) for number in range(2))
+    near.publish(kind)
+    READERS[kind].assert_seen(spark, near)
+    with pytest.raises(CommittedError, match="before 1678 or after 2261 in 96 bits, which readers misread, in 'until'"):
+        far.publish(kind)
+    far.cluster(rewrite_all=True)
+    READERS[kind].assert_seen(spark, far)
+
+
 def test_a_merge_on_read_table_is_published_as_its_base_files_show_it(spark, kind):
     rows, readers = spark.sql("select id k, 0 v from range(1000)"), READERS[kind]
     settings = {"zorder": ["k"], "table_type": "merge_on_read", "unique_key": "k", "publish": [kind]}

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.index.footers.parquet_values import DAY_US, FIRST_SAFE_DAY, is_of_old_calendar
+from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.publish.publication import decimal_type
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.log.entry import TableState
@@ -36,6 +38,8 @@ _STORED: Mapping[str, tuple[pa.DataType, ...]] = {
 _FIRST_DAY = (dt.date(1582, 10, 15) - dt.date(1970, 1, 1)).days
 # Spellings of UTC; pyiceberg reads times in no other zone.
 _UTC = {"UTC", "Etc/UTC", "+00:00", "Z"}
+# The nanoseconds that 64 bits hold, in microseconds from 1970: until 2262-04-11, and from 1677-09-21.
+_MOST_INT96 = (2**63 - 1) // 1000
 _PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 _FIRST_SECOND = FIRST_SAFE_DAY * DAY_US // _PER_SECOND["microseconds"]
 
@@ -69,8 +73,11 @@ def opened(store: Store, paths: Iterable[str]) -> Iterator[AdoptedFile]:
         yield AdoptedFile(path, footer, columns)
 
 
-def check_readable(file: AdoptedFile, state: TableState, format_name: str) -> None:
+def check_readable(file: AdoptedFile, state: TableState, column_stats: pa.Table, format_name: str) -> None:
     """Checks that readers of a format find in a file what plain Spark finds.
+
+    Args:
+        column_stats: What the index has about the files, from `TableIndex.stored`.
 
     Raises:
         UnsupportedError: They do not.
@@ -84,6 +91,7 @@ def check_readable(file: AdoptedFile, state: TableState, format_name: str) -> No
             stored and f"holds the partition column '{stored}', which readers take from it and not from the folder"
         )
     problem = problem or _old_times(file.footer, [each["name"] for each in schema["fields"]])
+    problem = problem or _wide_times(file, column_stats)
     if problem:
         raise refused(file, problem, format_name)
 
@@ -113,7 +121,8 @@ def _other_columns(struct: Mapping[str, Any], columns: Iterable[pa.Field], name:
 def _other_type(kind: Any, found: pa.DataType, name: str, format_name: str) -> str | None:
     """Returns what is wrong with the type of a column in a file."""
     types = pa.types
-    if types.is_dictionary(found):
+    # pyiceberg cannot read files with dictionaries and files without in one table.
+    if types.is_dictionary(found) and format_name != "iceberg":
         found = found.value_type
     if isinstance(kind, str):
         # pyiceberg knows no columns that are nothing but null.
@@ -170,6 +179,25 @@ def _old_times(footer: pq.FileMetaData, columns: Collection[str]) -> str | None:
             before = "1582-10-15" if first == _FIRST_DAY else "1900"
             may = "holds" if known else "may hold"
             return f"{may} values before {before} in column '{leaf.path}', of a calendar that readers do not know"
+    return None
+
+
+def _wide_times(file: AdoptedFile, column_stats: pa.Table) -> str | None:
+    """Returns what is wrong with times of 96 bits, which most readers take as nanoseconds since 1970 in 64 bits.
+
+    Footers have no bounds of such times. The index has some if it tracks the column.
+    """
+    tracked = {".".join(path): name for path, name in column_paths(column_stats.schema).items()}
+    leaves = [file.footer.schema.column(each) for each in range(file.footer.num_columns)]
+    for leaf in leaves:
+        if leaf.physical_type == "INT96" and leaf.path in tracked:
+            here = column_stats.filter(pc.equal(column_stats["path"], file.path))[tracked[leaf.path]]
+            for side in ("min", "max"):
+                bounds = pc.struct_field(here, side)
+                if pa.types.is_timestamp(bounds.type) and any(
+                    abs(each) > _MOST_INT96 for each in bounds.cast(pa.int64()).to_pylist() if each is not None
+                ):
+                    return f"stores times before 1678 or after 2261 in 96 bits, which readers misread, in '{leaf.path}'"
     return None
 
 

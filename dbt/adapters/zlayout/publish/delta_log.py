@@ -345,9 +345,9 @@ def _adds(store: Store, state: TableState, files: DataFiles, data_change: bool) 
     if not len(files):
         return []
     paths = contiguous(files["path"])
-    for each in opened(store, [path for path in paths.to_pylist() if not is_own_name(path)]):
-        check_readable(each, state, "delta")
     column_stats = stored_statistics(store, state, files)
+    for each in opened(store, [path for path in paths.to_pylist() if not is_own_name(path)]):
+        check_readable(each, state, column_stats, "delta")
     kinds = {each["name"]: each["type"] for each in json.loads(state.schema_json)["fields"]}
     columns = [partition_texts(files.partition_values(name), name, kinds[name]) for name in files.partition_by]
     return [

@@ -347,9 +347,11 @@ class Publisher:
         paths = files["path"].to_pylist()
         columns = {each["name"] for each in schema.fields}
         names: Sequence[Mapping[str, Any]] = []
-        for each in opened(self._store, [path for path in paths if not is_own_name(path)]):
+        foreign = [path for path in paths if not is_own_name(path)]
+        column_stats = stored_statistics(self._store, state, files) if foreign else None
+        for each in opened(self._store, foreign):
             _check_file_ids(each, columns)
-            check_readable(each, state, "iceberg")
+            check_readable(each, state, column_stats, "iceberg")
             names = merged_mapping(names, mapping_of_file(each.columns))
         if first and state.layout.get("writer") == "spark":
             for each in opened(self._store, filter(is_own_name, paths)):
