@@ -171,12 +171,14 @@ def test_a_file_that_holds_a_partition_column_is_named_for_iceberg(tmp_path) -> 
 
 SPARK2 = {b"org.apache.spark.version": b"2.4.8"}
 LEGACY = {b"org.apache.spark.version": b"3.5.1", b"org.apache.spark.legacyDateTime": b""}
+CORRECTED = {b"org.apache.spark.version": b"3.5.1"}
 
 
 @pytest.mark.parametrize(
     ("value", "metadata", "refused"),
     [
         *((dt.date(1582, 10, 14), None, True), (dt.date(1582, 10, 15), None, False)),
+        (dt.date(1, 1, 1), CORRECTED, False),
         *((dt.date(1582, 10, 14), LEGACY, True), (dt.date(2026, 1, 1), SPARK2, False), (None, LEGACY, False)),
         *(
             (dt.datetime.fromisoformat(f"{year}-01-01"), metadata, year < 1900)

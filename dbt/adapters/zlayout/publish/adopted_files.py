@@ -18,7 +18,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import UnsupportedError
-from dbt.adapters.zlayout.index.footers.parquet_values import DAY_US, FIRST_SAFE_DAY, is_of_old_calendar
+from dbt.adapters.zlayout.index.footers.parquet_values import (
+    DAY_US,
+    FIRST_SAFE_DAY,
+    is_of_old_calendar,
+    is_of_todays_calendar,
+)
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.publish.publication import decimal_type
 from dbt.adapters.zlayout.store import Store
@@ -161,6 +166,8 @@ def _is_read(kind: str, found: pa.DataType, format_name: str) -> bool:
 
 def _old_times(footer: pq.FileMetaData, columns: Collection[str]) -> str | None:
     """Returns what is wrong with dates and times that Spark shifts from an older calendar, and readers do not."""
+    if is_of_todays_calendar(footer.metadata or {}):
+        return None
     stated = is_of_old_calendar(footer.metadata or {})
     for position in range(footer.num_columns):
         leaf = footer.schema.column(position)

@@ -90,6 +90,11 @@ def is_of_old_calendar(key_values: Mapping[bytes, bytes]) -> bool:
     return (0, 0) < _spark_version(key_values) < (3, 0) or any(key in key_values for key in _LEGACY_CALENDAR)
 
 
+def is_of_todays_calendar(key_values: Mapping[bytes, bytes]) -> bool:
+    """Returns whether a file says that Spark wrote its dates and times in today's calendar, whatever their age."""
+    return _spark_version(key_values) >= (3, 0) and not is_of_old_calendar(key_values)
+
+
 def _spark_version(key_values: Mapping[bytes, bytes]) -> tuple[int, int]:
     match = re.match(rb"(\d+)\.(\d+)", key_values.get(_SPARK_VERSION, b""))
     return (int(match[1]), int(match[2])) if match else (0, 0)
