@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.relations import uninstall
+from dbt.adapters.zlayout.spark.schema import table_schema
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 ALL_TYPES = """
@@ -357,3 +358,28 @@ def test_columns_are_not_looked_for_by_the_ids_of_other_files(spark):
         assert sorted(spark.table("z.numbered").collect()) == [(1, 2), (3, 4)]
     finally:
         spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")
+
+
+@pytest.mark.parametrize("table_type", ["copy_on_write", "merge_on_read"])
+def test_later_rows_may_have_nulls_in_nested_values(spark, table_type, monkeypatch):
+    settings = {"table_type": table_type, "unique_key": "id"} if table_type == "merge_on_read" else {}
+    first = "select id, array(1) a, map('k', 1) m, named_struct('x', 1) s from range(3)"
+    nothing = "cast(null as int)"
+    later = f"select id, array(1, null) a, map('k', {nothing}) m, named_struct('x', {nothing}) s from range(3, 5)"
+    for number, stored in enumerate((True, False)):
+        name = f"z.nested_nulls_{table_type}_{number}"
+        with monkeypatch.context() as patch:
+            if not stored:
+                # As earlier releases stored the columns.
+                patch.setattr(table_schema, "_nullable", lambda kind: kind)
+            table = ZTable.write(spark, name, spark.sql(first), **settings)
+            assert ("false" in table.snapshot().schema_json) is not stored
+        if table_type == "merge_on_read":
+            table.upsert(spark.sql(later))
+        else:
+            table.append(spark.sql(later))
+        expected = spark.sql(f"{first} union all {later}")
+        assert same_rows(spark.newSession().table(name), expected)
+        assert same_rows(table.read(), expected)
+        assert "false" not in table.snapshot().schema_json
+        assert table.index_status().num_rows == 0

@@ -17,6 +17,7 @@ from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import DECLARED_TYPE, Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
+from dbt.adapters.zlayout.spark.schema.table_schema import nullable
 from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, type_word, with_added_columns
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class SchemaPlan:
         dropped: Columns that are dropped.
         retyped: Columns whose type changes for older rows.
         described: Columns of older rows that get another comment.
+        allows_nulls: Whether fields, elements or values of maps may become null that could not be null before.
     """
 
     schema_json: str
@@ -60,11 +62,12 @@ class SchemaPlan:
     dropped: tuple[str, ...] = ()
     retyped: tuple[str, ...] = ()
     described: tuple[str, ...] = ()
+    allows_nulls: bool = False
 
     @property
     def changes(self) -> bool:
         """Whether the table's columns or their comments change at all."""
-        return bool(self.added or self.dropped or self.retyped or self.described)
+        return bool(self.added or self.dropped or self.retyped or self.described or self.allows_nulls)
 
     def with_comments(self, comments: Mapping[str, str]) -> SchemaPlan:
         """Returns the same columns, with the comments in place of others. A column that is not named keeps its own.
@@ -106,6 +109,19 @@ def plan_schema(
     Raises:
         ConfigError: The columns differ in a way that the policy does not allow.
     """
+    with_nulls = nullable(table_json)
+    plan = _planned(catalog, with_nulls, frame_json, policy, partition_by, subject)
+    return replace(plan, allows_nulls=with_nulls != table_json)
+
+
+def _planned(
+    catalog: Catalog,
+    table_json: str,
+    frame_json: str,
+    policy: OnSchemaChange,
+    partition_by: tuple[str, ...],
+    subject: str,
+) -> SchemaPlan:
     table, frame = _by_name(table_json), _by_name(frame_json)
     new = [each["name"] for key, each in frame.items() if key not in table]
     missing = [each["name"] for key, each in table.items() if key not in frame]
@@ -138,6 +154,7 @@ def widened(catalog: Catalog, table_json: str, frame_json: str, partition_by: tu
         Spark's JSON of the columns. None if no column of the table has to become wider; then the rows fit as they are,
         or not at all.
     """
+    table_json = nullable(table_json)
     table, frame = _by_name(table_json), _by_name(frame_json)
     wider, _ = _wider_types(catalog, table, frame, partition_by)
     new = [each for key, each in frame.items() if key not in table]

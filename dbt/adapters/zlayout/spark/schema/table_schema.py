@@ -86,14 +86,38 @@ def described(schema_json: str, comments: Mapping[str, str]) -> str:
     """Returns the schema with comments on its top-level columns, without what source tables say of their own files.
 
     These are the defaults of columns that a file lacks, and the ids by which Spark may find columns in files.
+    Everything can be null, as in tables that Spark makes from a query: a later query may bring nulls.
     """
-    fields = json.loads(schema_json, object_hook=_without_field_id)["fields"]
+    fields = _nullable(json.loads(schema_json, object_hook=_without_field_id))["fields"]
     for each in fields:
-        each["nullable"] = True
         each["metadata"] = {k: value for k, value in (each.get("metadata") or {}).items() if k not in _DEFAULTS}
         if each["name"] in comments:
             each["metadata"]["comment"] = comments[each["name"]]
     return schema_json_of(fields)
+
+
+def nullable(schema_json: str) -> str:
+    """Returns the schema with columns, fields, elements and values of maps that can all be null.
+
+    Earlier releases stored what the first query said of nulls.
+    """
+    before = json.loads(schema_json)
+    after = _nullable(before)
+    return schema_json if after == before else schema_json_of(after["fields"])
+
+
+def _nullable(kind: Any) -> Any:
+    if not isinstance(kind, dict):
+        return kind
+    if kind["type"] == "struct":
+        fields = [{**each, "type": _nullable(each["type"]), "nullable": True} for each in kind["fields"]]
+        return {**kind, "fields": fields}
+    if kind["type"] == "array":
+        return {**kind, "elementType": _nullable(kind["elementType"]), "containsNull": True}
+    if kind["type"] == "map":
+        parts = {name: _nullable(kind[name]) for name in ("keyType", "valueType")}
+        return {**kind, **parts, "valueContainsNull": True}
+    return kind
 
 
 def _without_field_id(found: dict[str, Any]) -> dict[str, Any]:
