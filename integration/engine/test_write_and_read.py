@@ -383,3 +383,19 @@ def test_later_rows_may_have_nulls_in_nested_values(spark, table_type, monkeypat
         assert same_rows(table.read(), expected)
         assert "false" not in table.snapshot().schema_json
         assert table.index_status().num_rows == 0
+
+
+@pytest.mark.parametrize("column", ["1 `a,b`", "named_struct('a:b', 1) s"])
+def test_names_that_the_catalog_of_spark_3_refuses_are_refused_before_anything_is_written(spark, column):
+    name, rows = f"z.comma_{len(column)}", spark.sql(f"select 1 id, {column}")
+    if not spark.version.startswith("3."):
+        assert ZTable.write(spark, name, rows).read().count() == 1
+        return
+    with pytest.raises(ConfigError, match="takes no ',' in names.* with `as`"):
+        ZTable.write(spark, name, rows)
+    assert not spark.catalog.tableExists(name)
+    table = ZTable.write(spark, name, spark.sql("select 0 id"))
+    with pytest.raises(ConfigError, match="takes no ',' in names"):
+        table.append(rows, on_schema_change="append_new_columns")
+    assert spark.newSession().table(name).count() == 1
+    assert ZTable.for_name(spark, name).version == 0

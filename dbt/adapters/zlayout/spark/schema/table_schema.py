@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyspark
+from pyspark.sql.types import StructType
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
@@ -75,6 +77,30 @@ def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) 
     ]
     if problems:
         raise ConfigError(problems, subject)
+
+
+def check_catalog_names(schema: StructType, spark: SparkSession, subject: str) -> None:
+    """Checks that a Hive metastore takes the names of columns. With Spark 3, it takes no commas.
+
+    Source: org.apache.spark.sql.hive.HiveExternalCatalog.verifyDataSchema of Spark 3.5.
+
+    Raises:
+        ConfigError: The catalog would refuse the table after its files are written.
+    """
+    if not pyspark.__version__.startswith("3.") or spark.conf.get("spark.sql.catalogImplementation") != "hive":
+        return
+    refused = [each.name for each in schema.fields if "," in each.name]
+    nested = [each.dataType for each in schema.fields if isinstance(each.dataType, StructType)]
+    while nested:
+        fields = nested.pop().fields
+        refused += [each.name for each in fields if set(",:;") & set(each.name)]
+        nested += [each.dataType for each in fields if isinstance(each.dataType, StructType)]
+    if refused:
+        names = ", ".join(map(backquoted, refused))
+        raise ConfigError(
+            [f"a Hive metastore of Spark 3 takes no ',' in names, nor ':' and ';' in fields: rename {names} with `as`"],
+            subject,
+        )
 
 
 def defaulted_columns(schema_json: str) -> tuple[tuple[str], ...]:
