@@ -268,3 +268,15 @@ def test_a_base_file_that_logs_change_is_not_dropped(spark, name):
     (folder_of(table) / base).unlink()
     with pytest.raises(UnsupportedError, match=r"is in a file group with logs.*Nothing was dropped"):
         table.refresh_index(drop_missing=True)
+
+
+def test_data_is_verified_where_words_of_sql_are_reserved(spark, name):
+    table = ZTable.write(spark, name, spark.sql("select id k from range(10)"), lookup=["k"])
+    reserved = ("spark.sql.ansi.enabled", "spark.sql.ansi.enforceReservedKeywords")
+    for key in reserved:
+        spark.conf.set(key, "true")
+    try:
+        assert table.verify(data=True).num_rows == 0
+    finally:
+        for key in reserved:
+            spark.conf.unset(key)

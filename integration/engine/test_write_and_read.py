@@ -1,5 +1,6 @@
 """What is written is what the query gave, in every type, shape and size, and plain Spark reads the same."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -7,9 +8,9 @@ from comparing import same_checksum, same_rows
 from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
-from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.errors import CommittedError, ConfigError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.read.relations import uninstall
 from dbt.adapters.zlayout.spark.schema import table_schema
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -399,3 +400,60 @@ def test_names_that_the_catalog_of_spark_3_refuses_are_refused_before_anything_i
         table.append(rows, on_schema_change="append_new_columns")
     assert spark.newSession().table(name).count() == 1
     assert ZTable.for_name(spark, name).version == 0
+
+
+def test_a_type_of_partitions_that_the_catalog_of_spark_3_refuses_is_refused_first(spark):
+    rows = spark.sql("select id, timestamp_ntz'2024-01-01 00:00:00' p from range(3)")
+    table = ZTable.write(spark, "z.ntz_folders", rows)
+    if not spark.version.startswith("3."):
+        table.cluster(partition_by=["p"])
+        assert spark.newSession().table("z.ntz_folders").where("p = timestamp_ntz'2024-01-01 00:00:00'").count() == 3
+        return
+    for partition in (
+        lambda: table.cluster(partition_by=["p"]),
+        lambda: ZTable.write(spark, "z.ntz_folders", rows, partition_by=["P"]),
+    ):
+        with pytest.raises(ConfigError, match="partition_by: column 'p' has type timestamp_ntz"):
+            partition()
+    assert spark.newSession().table("z.ntz_folders").count() == 3
+
+
+@pytest.mark.newest_spark
+def test_an_entry_stays_if_the_catalog_refuses_the_next_one(spark, monkeypatch):
+    table = ZTable.write(spark, "z.entry_stays", spark.sql("select 1 a"))
+    original = Catalog._catalog_table
+
+    def in_no_schema(self, definition):
+        return original(self, replace(definition, name=TableName("no_such_schema", "entry_stays")))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Catalog, "_catalog_table", in_no_schema)
+        with pytest.raises(CommittedError, match="no_such_schema"):
+            table.append(spark.sql("select 2 a, 3 b"), on_schema_change="append_new_columns")
+    assert spark.newSession().table("z.entry_stays").count() == 2
+    ZTable.for_name(spark, "z.entry_stays").append(spark.sql("select 3 a, 4 b"))
+    assert sorted(map(tuple, spark.newSession().table("z.entry_stays").collect())) == [(1, None), (2, 3), (3, 4)]
+
+
+@pytest.mark.parametrize("column", ["array() v", "named_struct('a', null) v", "map() v"])
+def test_nulls_without_a_type_within_others_are_refused_where_nobody_could_read_them(spark, column):
+    rows, name = spark.sql(f"select 1 id, {column}"), f"z.nested_void_{len(column)}"
+    if spark.version.startswith("3.") or "map" in column:
+        with pytest.raises(UnsupportedError, match=r"columns without a type \(NULL\): v"):
+            ZTable.write(spark, name, rows)
+        assert not spark.catalog.tableExists(name)
+    else:
+        assert same_rows(ZTable.write(spark, name, rows).read(), rows)
+
+
+@pytest.mark.newest_spark
+def test_of_columns_that_differ_by_case_only_none_is_left_out_without_a_word(spark):
+    table = ZTable.write(spark, "z.case_only", spark.sql("select 1 k, 2 b"))
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        for policy in ("ignore", "fail", "append_new_columns", "sync_all_columns"):
+            with pytest.raises(ConfigError, match="of which the table has only one or none; rename one"):
+                table.append(spark.sql("select 1 k, 2 b, 3 B"), on_schema_change=policy)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert ZTable.for_name(spark, "z.case_only").version == table.version

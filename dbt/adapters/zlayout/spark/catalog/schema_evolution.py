@@ -109,9 +109,23 @@ def plan_schema(
     Raises:
         ConfigError: The columns differ in a way that the policy does not allow.
     """
+    _check_case(table_json, frame_json, subject)
     with_nulls = nullable(table_json)
     plan = _planned(catalog, with_nulls, frame_json, policy, partition_by, subject)
     return replace(plan, allows_nulls=with_nulls != table_json)
+
+
+def _check_case(table_json: str, frame_json: str, subject: str) -> None:
+    """Checks that incoming columns that differ by case only are columns of the table."""
+    stored = {each["name"] for each in raw_fields(table_json)}
+    given = [each["name"] for each in raw_fields(frame_json)]
+    for name in given:
+        alike = [each for each in given if each.lower() == name.lower()]
+        if len(alike) > 1 and not stored.issuperset(alike):
+            raise ConfigError(
+                [f"the query has {_listed(alike)}, of which the table has only one or none; rename one with `as`"],
+                subject,
+            )
 
 
 def _planned(

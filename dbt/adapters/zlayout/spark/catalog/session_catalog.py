@@ -218,7 +218,13 @@ class Catalog:
             if old.kind == "MANAGED" and old.location == canonical(definition.location):
                 self.disown(old)
             self._native.dropTable(self._identifier(old.name), True, False)
-        self._native.createTable(native, False, False)
+        try:
+            self._native.createTable(native, False, False)
+        except Exception:
+            # The catalog refuses the columns: readers keep what they had.
+            if old is not None:
+                self._native.createTable(self._external(old), True, False)
+            raise
         found = self.find(definition.name)
         if found is None:
             raise RuntimeError(
@@ -229,8 +235,11 @@ class Catalog:
 
     def disown(self, entry: Entry) -> None:
         """Turns a table that the catalog owns into an external one. Dropping its entry then keeps its folder."""
+        self._native.alterTable(self._external(entry))
+
+    def _external(self, entry: Entry) -> Any:
         external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
-        self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, entry.native, 2, external))
+        return self.jvm.copied(_CATALOG_TABLE, entry.native, 2, external)
 
     def entries_of(self, table_id: str) -> list[Entry]:
         """Returns every entry of a table, in all schemas. Takes two metastore calls for each schema."""

@@ -28,7 +28,7 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 PIECES_SCHEMA = "filters binary, staged string, hashes binary, staged_hashes string"
 _PIECES = {"filters": pa.binary(), "staged": pa.string(), "hashes": pa.binary(), "staged_hashes": pa.string()}
-LACKING_SCHEMA = "path string, kind string, column long, missing long"
+LACKING_SCHEMA = "path string, kind string, `column` long, missing long"
 LACKING = {"path": pa.string(), "kind": pa.string(), "column": pa.int64(), "missing": pa.int64()}
 # A check of one file looks up as many of its hashes, evenly spread, so that it does not read the whole index.
 _MOST_CHECKED = 100_000

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyspark
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, TimestampNTZType
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
 from dbt.adapters.zlayout.predicate.literals import backquoted
-from dbt.adapters.zlayout.spark.schema.types import fields_of, raw_fields, schema_json_of, with_added_columns
+from dbt.adapters.zlayout.spark.schema.types import (
+    columns_of,
+    fields_of,
+    raw_fields,
+    schema_json_of,
+    with_added_columns,
+)
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 
 if TYPE_CHECKING:
@@ -42,14 +48,25 @@ def checked_schema(schema_json: str) -> pa.Schema:
     Raises:
         UnsupportedError: A column has a type that Parquet files cannot hold.
     """
-    fields = fields_of(schema_json)
-    void = [each.name for each in fields if each.spark_type == "void"]
+    void = [name for name, kind in columns_of(schema_json) if _has_void(kind)]
     if void:
         raise UnsupportedError(
             f"columns without a type (NULL): {', '.join(void)}; Parquet cannot hold them: write cast(null as string) "
             "in SQL, and .astype('string') or another type in pandas"
         )
+    fields = fields_of(schema_json)
     return pa.schema([pa.field(each.name, each.arrow_type or pa.list_(pa.null())) for each in fields])
+
+
+def _has_void(kind: Any) -> bool:
+    """Returns whether a column of a type cannot be written or read: Spark 4 knows arrays and structs of NULL."""
+    if not isinstance(kind, dict):
+        return bool(kind == "void")
+    parts: list[Any] = [each["type"] for each in kind.get("fields", ())]
+    parts += [kind[name] for name in ("elementType", "keyType", "valueType") if name in kind]
+    if pyspark.__version__.startswith("3."):
+        return any(map(_has_void, parts))
+    return kind.get("keyType") == "void" or any(isinstance(each, dict) and _has_void(each) for each in parts)
 
 
 def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) -> None:
@@ -79,8 +96,10 @@ def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) 
         raise ConfigError(problems, subject)
 
 
-def check_catalog_names(schema: StructType, spark: SparkSession, subject: str) -> None:
-    """Checks that a Hive metastore takes the names of columns. With Spark 3, it takes no commas.
+def check_catalog_takes(
+    schema: StructType, spark: SparkSession, subject: str, partition_by: Collection[str] = ()
+) -> None:
+    """Checks that a Hive metastore takes the columns. With Spark 3, it takes no commas in names, for example.
 
     Source: org.apache.spark.sql.hive.HiveExternalCatalog.verifyDataSchema of Spark 3.5.
 
@@ -95,12 +114,21 @@ def check_catalog_names(schema: StructType, spark: SparkSession, subject: str) -
         fields = nested.pop().fields
         refused += [each.name for each in fields if set(",:;") & set(each.name)]
         nested += [each.dataType for each in fields if isinstance(each.dataType, StructType)]
+    problems = []
     if refused:
         names = ", ".join(map(backquoted, refused))
-        raise ConfigError(
-            [f"a Hive metastore of Spark 3 takes no ',' in names, nor ':' and ';' in fields: rename {names} with `as`"],
-            subject,
+        problems.append(
+            f"a Hive metastore of Spark 3 takes no ',' in names, nor ':' and ';' in fields: rename {names} with `as`"
         )
+    folders = {name.lower() for name in partition_by}
+    problems += [
+        f"partition_by: column '{each.name}' has type timestamp_ntz, which a Hive metastore of Spark 3 does not take; "
+        "partition by a date or a string"
+        for each in schema.fields
+        if each.name.lower() in folders and isinstance(each.dataType, TimestampNTZType)
+    ]
+    if problems:
+        raise ConfigError(problems, subject)
 
 
 def defaulted_columns(schema_json: str) -> tuple[tuple[str], ...]:

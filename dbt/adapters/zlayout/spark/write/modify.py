@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, timed
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
-from dbt.adapters.zlayout.spark.schema.table_schema import check_catalog_names, check_names_differ, described
+from dbt.adapters.zlayout.spark.schema.table_schema import check_catalog_takes, check_names_differ, described
 from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns, tell_of_dropped
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -189,7 +189,7 @@ class RowChange(ABC, Generic[Planned]):
     def _plan_schema(self, opened: TableSnapshot) -> SchemaPlan:
         if self.wanted.frame is not None:
             check_names_differ(self.wanted.frame.columns, self.spark, self.subject)
-            check_catalog_names(self.wanted.frame.schema, self.spark, self.subject)
+            check_catalog_takes(self.wanted.frame.schema, self.spark, self.subject)
         frame = self._incoming(opened)
         if frame is None:
             return SchemaPlan(opened.row_schema_json)

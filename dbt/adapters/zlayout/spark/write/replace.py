@@ -47,7 +47,7 @@ from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.schema.table_schema import (
     DELETED,
     GROUP,
-    check_catalog_names,
+    check_catalog_takes,
     check_names_differ,
     described,
     new_group_of,
@@ -139,7 +139,8 @@ class _Replacing:
         self.wanted = wanted
         self.catalog = Catalog(spark)
         check_names_differ(wanted.frame.columns, spark, str(wanted.name))
-        check_catalog_names(wanted.frame.schema, spark, str(wanted.name))
+        folders = wanted.config.partitioning.columns
+        check_catalog_takes(wanted.frame.schema, spark, str(wanted.name), folders)
         self.frame = wanted.frame if wanted.feed is None else self._flagged(wanted.feed)
         frame_json = described(str(upserts_of(self.frame).schema.json()), wanted.column_comments)
         self.layout = TableLayout.of(wanted.config, frame_json, str(wanted.name))
