@@ -206,7 +206,7 @@ def test_a_random_condition_is_refused(spark):
         table.count,
         lambda condition: table.replace_where(spark.table("z.random"), condition),
     ):
-        with pytest.raises(ConfigError, match="condition 'rand\\(\\) < 0.5' is random"):
+        with pytest.raises(ConfigError, match="condition 'rand\\(\\) < 0.5' is not deterministic"):
             refused("rand() < 0.5")
     assert spark.table("z.random").count() == 20
 

@@ -171,8 +171,6 @@ def _collected_orphans(
 
 
 def _check_partitions(name: TableRef, files: DataFiles, base: Snapshot) -> None:
-    if problem := ambiguous_folder(files, base.partition_by, base.schema_json):
-        raise UnsupportedError(f"{name}: {problem}; {_NEXT}")
     types = {each.name: each.arrow_type for each in fields_of(base.schema_json)}
     for column in base.partition_by:
         texts = files.partition_values(column)
@@ -185,6 +183,8 @@ def _check_partitions(name: TableRef, files: DataFiles, base: Snapshot) -> None:
                 f"{name}: {files[position].path}: {column}={texts[position].as_py()} is not a value of type {kind};"
                 f" {_NEXT}"
             )
+    if problem := ambiguous_folder(files, base.partition_by, base.schema_json):
+        raise UnsupportedError(f"{name}: {problem}; {_NEXT}")
 
 
 def _check_columns(spark: SparkSession, name: TableRef, path: str, uri: str, base: Snapshot) -> None:
