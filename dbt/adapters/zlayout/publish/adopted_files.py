@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.index.footers.parquet_values import (
     is_of_todays_calendar,
 )
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
-from dbt.adapters.zlayout.publish.publication import decimal_type
+from dbt.adapters.zlayout.index.statistics.tracked import decimal_type
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 
@@ -194,17 +194,19 @@ def _wide_times(file: AdoptedFile, column_stats: pa.Table) -> str | None:
 
     Footers have no bounds of such times. The index has some if it tracks the column.
     """
+    leaves = map(file.footer.schema.column, range(file.footer.num_columns))
+    wide = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
+    if not wide:
+        return None
+    here = column_stats.filter(pc.equal(column_stats["path"], file.path))
     tracked = {".".join(path): name for path, name in column_paths(column_stats.schema).items()}
-    leaves = [file.footer.schema.column(each) for each in range(file.footer.num_columns)]
-    for leaf in leaves:
-        if leaf.physical_type == "INT96" and leaf.path in tracked:
-            here = column_stats.filter(pc.equal(column_stats["path"], file.path))[tracked[leaf.path]]
-            for side in ("min", "max"):
-                bounds = pc.struct_field(here, side)
-                if pa.types.is_timestamp(bounds.type) and any(
-                    abs(each) > _MOST_INT96 for each in bounds.cast(pa.int64()).to_pylist() if each is not None
-                ):
-                    return f"stores times before 1678 or after 2261 in 96 bits, which readers misread, in '{leaf.path}'"
+    for path in filter(tracked.__contains__, wide):
+        for side in ("min", "max"):
+            bounds = pc.struct_field(here[tracked[path]], side)
+            if pa.types.is_timestamp(bounds.type) and any(
+                abs(each) > _MOST_INT96 for each in bounds.cast(pa.int64()).to_pylist() if each is not None
+            ):
+                return f"stores times before 1678 or after 2261 in 96 bits, which readers misread, in '{path}'"
     return None
 
 

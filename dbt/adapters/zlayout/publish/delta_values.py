@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.index.statistics.partitions import one_spelling, typed_partition_values
+from dbt.adapters.zlayout.index.statistics.tracked import decimal_type
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.publication import all_finite, decimal_type, misspelled_folder
+from dbt.adapters.zlayout.publish.publication import all_finite, misspelled_folder
 
 _ARROW: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),

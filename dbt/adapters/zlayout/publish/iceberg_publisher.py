@@ -235,13 +235,14 @@ class Publisher:
             keys = {f"p{position}": files.partition_values(name) for position, name in enumerate(files.partition_by)}
             rows = pa.table({**keys, "row": pa.array(range(len(files)), pa.int64())})
             files = files.take(contiguous(rows.sort_by([*order, ("row", "ascending")])["row"]))
-        new = self._new_files(state, schema, files, seen, address)
+        column_stats = stored_statistics(self._store, state, files)
+        new = self._new_files(column_stats, schema, files, seen, address)
         manifests = self._manifests([], new, _FILES.empty_table(), schema, len(files), address)
         table = _sized(files).append_column("manifest", pa.array(manifests.of_added, pa.string()))
         changes = _counts("added", table)
         old = sorted(each for each in listed if each.endswith((".avro", ".files")))
         operation = "overwrite" if seen else "append"
-        names = self._names_in(state, schema, files, first=seen is None)
+        names = self._names_in(state, column_stats, schema, files, first=seen is None)
         content = _Content(operation, manifests.listed, table, changes, manifests.written, tuple(old), names)
         return self._metadata_of(number, state, schema, seen, content, listed, _log_records(state), anew=True)
 
@@ -258,7 +259,8 @@ class Publisher:
         """Writes what a commit changes: its files, and again the manifests that lose files or are not full."""
         path = self._relative(current_snapshot(seen.metadata)["manifest-list"])
         before = read_manifest_list(self._store.read(path), path)
-        new = self._new_files(commit, schema, added, seen, address)
+        column_stats = stored_statistics(self._store, commit, added)
+        new = self._new_files(column_stats, schema, added, seen, address)
         kept = files.filter(pc.invert(pc.is_in(files["path"], value_set=contiguous(removed["path"]))))
         manifests = self._manifests(before, new, removed, schema, kept.num_rows + len(added), address)
         sized = _sized(added)
@@ -267,7 +269,7 @@ class Publisher:
         operation = _operation(len(added), removed.num_rows) if changes_base_rows(commit) else "replace"
         changes = {**_counts("added", sized), **_counts("deleted", removed)}
         replaced = (*manifests.moved, path, _files_path(current_snapshot(seen.metadata)))
-        names = self._names_in(commit, schema, added, first=False)
+        names = self._names_in(commit, column_stats, schema, added, first=False)
         return _Content(operation, manifests.listed, table, changes, manifests.written, replaced, names)
 
     def _manifests(
@@ -328,17 +330,17 @@ class Publisher:
         )
 
     def _new_files(
-        self, state: TableState, schema: IcebergSchema, files: DataFiles, seen: Shown | None, address: Address
+        self, column_stats: pa.Table, schema: IcebergSchema, files: DataFiles, seen: Shown | None, address: Address
     ) -> AddedEntries:
         """Returns the entries of files that a version adds."""
-        entries = data_file_entries(self._location, files, stored_statistics(self._store, state, files), schema)
+        entries = data_file_entries(self._location, files, column_stats, schema)
         schema_json = schema.to_json(schema_id_of(seen.metadata if seen else None, schema))
         return new_files(
             entries, schema_json, schema.spec(spec_id_of(seen.metadata if seen else None, schema)), address
         )
 
     def _names_in(
-        self, state: TableState, schema: IcebergSchema, files: DataFiles, *, first: bool
+        self, state: TableState, column_stats: pa.Table, schema: IcebergSchema, files: DataFiles, *, first: bool
     ) -> Sequence[Mapping[str, Any]]:
         """Returns the name mapping of added files of other software, whose ids must not mean other columns.
 
@@ -347,9 +349,7 @@ class Publisher:
         paths = files["path"].to_pylist()
         columns = {each["name"] for each in schema.fields}
         names: Sequence[Mapping[str, Any]] = []
-        foreign = [path for path in paths if not is_own_name(path)]
-        column_stats = stored_statistics(self._store, state, files) if foreign else None
-        for each in opened(self._store, foreign):
+        for each in opened(self._store, [path for path in paths if not is_own_name(path)]):
             _check_file_ids(each, columns)
             check_readable(each, state, column_stats, "iceberg")
             names = merged_mapping(names, mapping_of_file(each.columns))

@@ -18,8 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from dbt.adapters.zlayout.index.statistics.tracked import decimal_type
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.publish.publication import decimal_type
 
 # The parts of lists and maps. The mark keeps them apart from fields of structs.
 ELEMENT, KEY, VALUE = ("[]", "element"), ("[]", "key"), ("[]", "value")

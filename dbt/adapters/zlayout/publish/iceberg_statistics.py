@@ -17,10 +17,11 @@ from pyiceberg.typedef import Record
 
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.index.statistics.partitions import only_where, typed_partition_values
+from dbt.adapters.zlayout.index.statistics.tracked import decimal_type
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.publish.iceberg_manifests import DIGITS_OF_EIGHT_BYTES, WIDE_BYTES
 from dbt.adapters.zlayout.publish.iceberg_schema import IcebergSchema, field_id, partition_types
-from dbt.adapters.zlayout.publish.publication import all_finite, decimal_type, misspelled_folder
+from dbt.adapters.zlayout.publish.publication import all_finite, misspelled_folder
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # The entries of a file's maps, in the order of `DataFile`.

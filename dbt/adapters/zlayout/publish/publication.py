@@ -6,7 +6,6 @@ Every file that publishes a version names the table, the version and its instant
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
@@ -22,7 +21,6 @@ from dbt.adapters.zlayout.timeline.log.entry import TableState
 TABLE_ID, VERSION, INSTANT = "zlayout.table_id", "zlayout.version", "zlayout.instant"
 # The key that counts records in logs of the version, which readers do not see.
 LOG_RECORDS = "zlayout.log_records_not_shown"
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
 def mark(table_id: str) -> bytes:
@@ -107,16 +105,6 @@ def oldest_seen(published_ms: Mapping[int, int], newest: int, since_ms: float) -
     while published_ms.get(number, 0) > since_ms and number - 1 in published_ms:
         number -= 1
     return number
-
-
-def decimal_type(word: str) -> pa.Decimal128Type | None:
-    """Returns the Arrow type of a decimal that Spark or Iceberg spells; None for other types.
-
-    >>> decimal_type("decimal(10, 2)"), decimal_type("date")
-    (Decimal128Type(decimal128(10, 2)), None)
-    """
-    decimal = _DECIMAL.fullmatch(word)
-    return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else None
 
 
 def all_finite(stats: pa.StructArray) -> pa.BooleanArray:

@@ -10,6 +10,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.index.statistics.tracked import decimal_type
+
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 # Source: org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.charToEscape (not on Windows).
@@ -78,13 +80,12 @@ def is_read_alike(value: str | None, spark_type: object) -> bool:
     """
     if value is None or value == NULL_FOLDER or not isinstance(spark_type, str):
         return True
-    if decimal := _DECIMAL_TYPE.fullmatch(spark_type):
-        return _NUMBER.fullmatch(value) is not None and Decimal(value).as_tuple().exponent == -int(decimal[1])
+    if decimal := decimal_type(spark_type):
+        return _NUMBER.fullmatch(value) is not None and Decimal(value).as_tuple().exponent == -decimal.scale
     pattern = _READ_ALIKE.get(spark_type)
     return pattern is None or pattern.fullmatch(value) is not None
 
 
-_DECIMAL_TYPE = re.compile(r"decimal\(\d+,\s*(\d+)\)")
 _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|NaN|-?Infinity", re.ASCII)
 _READ_ALIKE: Mapping[str, re.Pattern[str]] = {
     **dict.fromkeys(("byte", "short", "integer", "long"), re.compile(r"-?\d+", re.ASCII)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 from dbt.adapters.zlayout.config.column_names import parse_column_path
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -95,3 +98,13 @@ def _leaves(fields: Iterable[pa.Field], prefix: ColumnPath) -> Iterable[tuple[Co
             yield from _leaves(field.type, path)
         elif not pa.types.is_nested(field.type):
             yield path, field.type
+
+
+def decimal_type(word: str) -> pa.Decimal128Type | None:
+    """Returns the Arrow type of a decimal that Spark or Iceberg spells; None for other types.
+
+    >>> decimal_type("decimal(10, 2)"), decimal_type("date")
+    (Decimal128Type(decimal128(10, 2)), None)
+    """
+    decimal = _DECIMAL.fullmatch(word)
+    return pa.decimal128(int(decimal[1]), int(decimal[2])) if decimal else None

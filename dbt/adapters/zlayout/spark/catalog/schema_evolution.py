@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.errors import ConfigError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import DECLARED_TYPE, Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
-from dbt.adapters.zlayout.spark.schema.table_schema import nullable
+from dbt.adapters.zlayout.spark.schema.table_schema import names_alike, nullable
 from dbt.adapters.zlayout.spark.schema.types import raw_fields, schema_json_of, type_word, with_added_columns
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def plan_schema(
 
     Args:
         catalog: The session's catalog, which says which types can be cast up to which others.
-        table_json: Spark's JSON of the table's columns.
+        table_json: Spark's JSON of the table's columns, `nullable`.
         frame_json: Spark's JSON of the columns of the incoming rows.
         policy: What to do if they differ.
         partition_by: Partition columns, which cannot be dropped or changed.
@@ -110,32 +110,6 @@ def plan_schema(
         ConfigError: The columns differ in a way that the policy does not allow.
     """
     _check_case(table_json, frame_json, subject)
-    with_nulls = nullable(table_json)
-    plan = _planned(catalog, with_nulls, frame_json, policy, partition_by, subject)
-    return replace(plan, allows_nulls=with_nulls != table_json)
-
-
-def _check_case(table_json: str, frame_json: str, subject: str) -> None:
-    """Checks that incoming columns that differ by case only are columns of the table."""
-    stored = {each["name"] for each in raw_fields(table_json)}
-    given = [each["name"] for each in raw_fields(frame_json)]
-    for name in given:
-        alike = [each for each in given if each.lower() == name.lower()]
-        if len(alike) > 1 and not stored.issuperset(alike):
-            raise ConfigError(
-                [f"the query has {_listed(alike)}, of which the table has only one or none; rename one with `as`"],
-                subject,
-            )
-
-
-def _planned(
-    catalog: Catalog,
-    table_json: str,
-    frame_json: str,
-    policy: OnSchemaChange,
-    partition_by: tuple[str, ...],
-    subject: str,
-) -> SchemaPlan:
     table, frame = _by_name(table_json), _by_name(frame_json)
     new = [each["name"] for key, each in frame.items() if key not in table]
     missing = [each["name"] for key, each in table.items() if key not in frame]
@@ -159,6 +133,17 @@ def _planned(
         _fail_if([], [], without_fields(table, frame), subject)
         return SchemaPlan(_columns(table_json, (), {}, [frame[name.lower()] for name in new], partition_by), tuple(new))
     return _synced(catalog, table_json, frame, new, missing, partition_by, subject)
+
+
+def _check_case(table_json: str, frame_json: str, subject: str) -> None:
+    """Checks that incoming columns that differ by case only are columns of the table."""
+    stored = {each["name"] for each in raw_fields(table_json)}
+    for alike in names_alike(each["name"] for each in raw_fields(frame_json)):
+        if not stored.issuperset(alike):
+            raise ConfigError(
+                [f"the query has {_listed(alike)}, of which the table has only one or none; rename one with `as`"],
+                subject,
+            )
 
 
 def widened(catalog: Catalog, table_json: str, frame_json: str, partition_by: tuple[str, ...]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from dbt.adapters.zlayout.spark.schema.types import (
 from dbt.adapters.zlayout.timeline.files.naming import new_group
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # Source: org.apache.spark.sql.catalyst.util.ResolveDefaultColumnsUtils.
 _DEFAULTS = {"EXISTS_DEFAULT", "CURRENT_DEFAULT"}
@@ -37,6 +37,7 @@ PLACE = ("__zl_slot", "__zl_nth_file", "__zl_row_index")
 # Temporary column: true for a row of a change feed that deletes the row with its key.
 DELETED = "__zl_deleted"
 
+_IS_SPARK_3 = pyspark.__version__.startswith("3.")
 _LOG_COLUMNS = {OP: "string", INSTANT: "long", SEQ: "long"}
 
 
@@ -64,7 +65,7 @@ def _has_void(kind: Any) -> bool:
         return bool(kind == "void")
     parts: list[Any] = [each["type"] for each in kind.get("fields", ())]
     parts += [kind[name] for name in ("elementType", "keyType", "valueType") if name in kind]
-    if pyspark.__version__.startswith("3."):
+    if _IS_SPARK_3:
         return any(map(_has_void, parts))
     return kind.get("keyType") == "void" or any(isinstance(each, dict) and _has_void(each) for each in parts)
 
@@ -80,36 +81,41 @@ def check_names_differ(names: Sequence[str], spark: SparkSession, subject: str) 
     Raises:
         ConfigError: Two columns share a name.
     """
-    by_name: dict[str, list[str]] = {}
     exact = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
-    for name in names:
-        by_name.setdefault(name if exact else name.lower(), []).append(name)
     problems = [
         f"the query has {len(alike)} columns with the same name: {', '.join(map(backquoted, alike))}; column names must"
         " be unique"
         + (" even if case is ignored" if len(set(alike)) > 1 else "")
         + "; list the columns instead of *, or rename one with `as`"
-        for alike in by_name.values()
-        if len(alike) > 1
+        for alike in names_alike(names, exact=exact)
     ]
     if problems:
         raise ConfigError(problems, subject)
 
 
+def names_alike(names: Iterable[str], *, exact: bool = False) -> list[list[str]]:
+    """Returns the groups of two or more names that are the same, or differ by case only unless ``exact``."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name if exact else name.lower(), []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 def check_catalog_takes(
-    schema: StructType, spark: SparkSession, subject: str, partition_by: Collection[str] = ()
+    frame: DataFrame, spark: SparkSession, subject: str, partition_by: Collection[str] = ()
 ) -> None:
-    """Checks that a Hive metastore takes the columns. With Spark 3, it takes no commas in names, for example.
+    """Checks that a Hive metastore takes the columns of a query. Spark 3 takes no commas in names, for example.
 
     Source: org.apache.spark.sql.hive.HiveExternalCatalog.verifyDataSchema of Spark 3.5.
 
     Raises:
         ConfigError: The catalog would refuse the table after its files are written.
     """
-    if not pyspark.__version__.startswith("3.") or spark.conf.get("spark.sql.catalogImplementation") != "hive":
+    if not _IS_SPARK_3 or spark.conf.get("spark.sql.catalogImplementation") != "hive":
         return
-    refused = [each.name for each in schema.fields if "," in each.name]
-    nested = [each.dataType for each in schema.fields if isinstance(each.dataType, StructType)]
+    columns = frame.schema.fields
+    refused = [each.name for each in columns if "," in each.name]
+    nested = [each.dataType for each in columns if isinstance(each.dataType, StructType)]
     while nested:
         fields = nested.pop().fields
         refused += [each.name for each in fields if set(",:;") & set(each.name)]
@@ -124,7 +130,7 @@ def check_catalog_takes(
     problems += [
         f"partition_by: column '{each.name}' has type timestamp_ntz, which a Hive metastore of Spark 3 does not take; "
         "partition by a date or a string"
-        for each in schema.fields
+        for each in columns
         if each.name.lower() in folders and isinstance(each.dataType, TimestampNTZType)
     ]
     if problems:

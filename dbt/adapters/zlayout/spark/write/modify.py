@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, timed
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
-from dbt.adapters.zlayout.spark.schema.table_schema import check_catalog_takes, check_names_differ, described
+from dbt.adapters.zlayout.spark.schema.table_schema import check_catalog_takes, check_names_differ, described, nullable
 from dbt.adapters.zlayout.spark.schema.types import raw_fields
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, filterable_columns, tell_of_dropped
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -189,7 +189,7 @@ class RowChange(ABC, Generic[Planned]):
     def _plan_schema(self, opened: TableSnapshot) -> SchemaPlan:
         if self.wanted.frame is not None:
             check_names_differ(self.wanted.frame.columns, self.spark, self.subject)
-            check_catalog_takes(self.wanted.frame.schema, self.spark, self.subject)
+            check_catalog_takes(self.wanted.frame, self.spark, self.subject)
         frame = self._incoming(opened)
         if frame is None:
             return SchemaPlan(opened.row_schema_json)
@@ -200,7 +200,9 @@ class RowChange(ABC, Generic[Planned]):
             folders = {name.lower() for name in self.wanted.settings.partitioning.columns}
             partition_by = tuple(name for name in partition_by if name.lower() in folders)
         policy = self.wanted.on_schema_change
-        plan = plan_schema(self.catalog, opened.row_schema_json, frame_json, policy, partition_by, self.subject)
+        table_json = nullable(opened.row_schema_json)
+        plan = plan_schema(self.catalog, table_json, frame_json, policy, partition_by, self.subject)
+        plan = replace(plan, allows_nulls=table_json != opened.row_schema_json)
         return plan.with_comments(self.wanted.column_comments)
 
     def _rewrites_old_files(self, opened: TableSnapshot) -> bool:

@@ -139,8 +139,7 @@ class _Replacing:
         self.wanted = wanted
         self.catalog = Catalog(spark)
         check_names_differ(wanted.frame.columns, spark, str(wanted.name))
-        folders = wanted.config.partitioning.columns
-        check_catalog_takes(wanted.frame.schema, spark, str(wanted.name), folders)
+        check_catalog_takes(wanted.frame, spark, str(wanted.name), wanted.config.partitioning.columns)
         self.frame = wanted.frame if wanted.feed is None else self._flagged(wanted.feed)
         frame_json = described(str(upserts_of(self.frame).schema.json()), wanted.column_comments)
         self.layout = TableLayout.of(wanted.config, frame_json, str(wanted.name))
