@@ -112,6 +112,28 @@ def test_a_condition_that_is_not_usable_comes_with_what_to_change(spark, tables)
     assert "ask for statistics of the expression" in explained.to_text()
 
 
+@pytest.mark.parametrize(
+    ("condition", "advice"),
+    [
+        ("s like '%9'", "only the beginning of a text is in the statistics"),
+        ("s like '_9%1'", "only the beginning of a text is in the statistics"),
+        ("contains(s, '9')", "only the beginning of a text is in the statistics"),
+        ("substring(s, 2, 3) = string(p)", "compare a column with a constant"),
+        ("id = p", "compare a column with a constant"),
+        ("startswith(s, string(p))", "write constants"),
+        ("id in (p, 5)", "write constants"),
+        ("array_contains(array(id, p), 5)", "store the expression's value as a column"),
+        ("s = 'is not a constant' or exists(array(id), x -> x = 1)", "store the expression's value as a column"),
+        ("rand() < 0.5", None),
+    ],
+)
+def test_advice_fits_the_condition(spark, tables, condition, advice):
+    (explained,) = explain_query(spark, f"select * from z.flat where {condition}")
+    (unusable,) = [row for row in explained.conjuncts.to_pylist() if not row["usable"]]
+    assert unusable["why_not"]
+    assert unusable["advice"] == advice if advice is None else unusable["advice"].startswith(advice)
+
+
 def schema_in_the_documentation():
     page = (Path(__file__).parents[2] / "docs" / "skipping.md").read_text("utf-8")
     return json.loads(re.search(r"```json\n(.+?)```", page, re.DOTALL)[1])
@@ -224,4 +246,5 @@ def test_a_condition_that_spark_keeps_to_itself_claims_no_file_whole(tables, spa
     assert set(explained.files.column("verdict").to_pylist()) == {"READ"}
     (mixed,) = [row for row in explained.conjuncts.to_pylist() if not row["usable"]]
     assert "mixes partition columns with others" in mixed["why_not"]
+    assert mixed["advice"] == "write the condition as two, or union two queries"
     assert "'plain'" in mixed["sql"]

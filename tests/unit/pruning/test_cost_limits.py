@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 )
 from dbt.adapters.zlayout.predicate.functions import Negate
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 from dbt.adapters.zlayout.pruning.cost_limits import LIMITS, Cost, Limits, cost_of, limited
 
 LONG = pa.int64()
@@ -91,13 +92,13 @@ def test_a_conjunct_that_is_too_large_is_unknown_and_those_beside_it_are_not() -
     expr = And((less(1), doubling(40), less(2, Y)))
     first, large, last = conjuncts(limited(expr, 1))
     assert (first, last) == (less(1), less(2, Y))
-    assert large == Unknown("x < 0 …", f"it has more than {LIMITS.parts:,} parts")
+    assert large == Unknown("x < 0 …", f"it has more than {LIMITS.parts:,} parts", Remedy.SHORTER_CONDITION)
 
 
 def test_the_budget_is_one_for_all_conjuncts_and_a_small_one_still_fits_after_a_large_one() -> None:
     large, small = either(range(59)), less(1)
     found = limited(And((large, large, small)), 1, ROOMY)
-    assert conjuncts(found) == (large, Unknown("x < 0 …", conjuncts(found)[1].reason), small)  # type: ignore[attr-defined]
+    assert conjuncts(found) == (large, Unknown("x < 0 …", conjuncts(found)[1].reason, Remedy.SHORTER_CONDITION), small)  # type: ignore[attr-defined]
     assert limited(And((large, small)), 1, ROOMY) == And((large, small))
 
 
@@ -128,7 +129,7 @@ def test_long_chains_of_functions_are_unknown() -> None:
     assert reasons(limited(less(1, called(3)), 1, ROOMY)) == []
     assert reasons(limited(less(1, called(4)), 1, ROOMY)) == ["it has more than 3 functions around a column"]
     (unknown,) = conjuncts(limited(less(1, called(5_000)), 1))
-    assert unknown == Unknown("a condition", "it has more than 100 functions around a column")
+    assert unknown == Unknown("a condition", "it has more than 100 functions around a column", Remedy.SHORTER_CONDITION)
 
 
 def test_thousands_of_equalities_become_one_list_on_any_number_of_files() -> None:

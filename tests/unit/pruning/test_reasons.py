@@ -27,6 +27,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Unknown,
 )
 from dbt.adapters.zlayout.predicate.functions import FoldedCase
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 from dbt.adapters.zlayout.pruning.evaluation import verdicts
 from dbt.adapters.zlayout.pruning.reasons import explained_verdicts
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
@@ -107,12 +108,23 @@ def test_a_column_whose_statistics_are_unknown_in_every_file_is_not_usable() -> 
     nothing = SomeFiles(pa.array([5, 5]), {PARTKEY.path: bounds(pa.int64(), [None, None], [None, None])})
     report = explained_verdicts(SMALL, nothing).conjuncts[0]
     assert (report.usable, report.why_not) == (False, "no statistics for column `l_partkey`")
+    assert report.advice == "name the column in stats_columns and refresh the index"
 
 
 def test_statistics_of_another_type_are_named_in_the_report() -> None:
     text = SomeFiles(pa.array([5]), {PARTKEY.path: bounds(pa.string(), [("1", "2")], [0])})
-    why_not = explained_verdicts(SMALL, text).conjuncts[0].why_not
-    assert why_not == "statistics of column `l_partkey` are of type string, the column of int64"
+    report = explained_verdicts(SMALL, text).conjuncts[0]
+    assert report.why_not == "statistics of column `l_partkey` are of type string, the column of int64"
+    assert "--full-refresh" in str(report.advice)
+
+
+def test_advice_is_that_of_the_part_that_is_not_understood() -> None:
+    def advice(remedy: Remedy | None) -> str | None:
+        return explained_verdicts(Or((SMALL, Unknown("f(city)", "it has no rule", remedy))), FILES).conjuncts[0].advice
+
+    assert advice(Remedy.SPLIT_CONDITION) == "write the condition as two, or union two queries"
+    assert advice(Remedy.NOT_NEEDED) is None
+    assert advice(None) is None
 
 
 def test_reasons_name_the_interval_that_decided() -> None:

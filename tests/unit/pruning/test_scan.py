@@ -33,7 +33,6 @@ from dbt.adapters.zlayout.predicate.expr import (
     columns_of,
 )
 from dbt.adapters.zlayout.predicate.functions import Negate
-from dbt.adapters.zlayout.pruning.reasons import advice_for
 from dbt.adapters.zlayout.pruning.scan import STAGES, PartitionCondition, Preselection, plan_scan, report_scan
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Together
 from dbt.adapters.zlayout.pruning.statistics.verdict import Verdict
@@ -390,33 +389,3 @@ def test_other_files_are_looked_up_by_themselves() -> None:
     plan_scan(below(15), live, cached)
     some = live.take(pa.array([6, 0, 3]))
     assert plan_scan(below(5), some, cached).candidates.tolist() == [True, True, False]
-
-
-@pytest.mark.parametrize(
-    ("why_not", "told"),
-    [
-        ("not understood: upper(city) (`Upper` has no rule)", "in one case"),
-        ("not understood: a = b (neither side is a constant)", "zlayout_prune_by"),
-        ("not understood: endswith(c, 'x') (`EndsWith` has no rule)", "only the beginning"),
-        ("not understood: f(c) (`PythonUDF` has no rule)", "function's result"),
-        ("not understood: hash(c) (`Murmur3Hash` has no rule)", "the expression's value"),
-        (
-            "not understood: c = 'x' (column `c` has a collation, whose order statistics do not keep)",
-            "without a collation",
-        ),
-        ("not understood: c like '%x' (the pattern begins with a wildcard)", "only the beginning"),
-        ("not understood: 1 / c > 2 (a quotient by a column does not keep an order)", "the expression's value"),
-        ("not understood: p = 1 or c = 5 (it mixes partition columns with others)", "as two"),
-        ("not understood: c < 0 … (it has more than 10,000 parts)", "shorter condition"),
-        ("not understood: c < 0 … (it is nested more than 150 levels deep)", "shorter condition"),
-        ("no rule derives bounds of (c / 2) from those of its argument", "the expression's value"),
-        ("no statistics for column `c`", "stats_columns"),
-        ("statistics of column `c` are of type string, the column of int64", "--full-refresh"),
-    ],
-)
-def test_advice_fits_the_reason(why_not: str, told: str) -> None:
-    assert told in str(advice_for(why_not))
-
-
-def test_what_is_usable_needs_no_advice() -> None:
-    assert advice_for(None) is None

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from dbt.adapters.zlayout.predicate.literals import column_name, literal, literals
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 
 ColumnPath = tuple[str, ...]
 """``('a',)`` is a top-level column, ``('a', 'b')`` field b of struct a; a column named "a.b" is ``('a.b',)``."""
@@ -270,11 +271,13 @@ class Unknown(Expr):
 
     Attributes:
         reason: Why it cannot prune files.
+        remedy: What would help; None if nothing would.
         expression: The expression whose statistics would let it prune files; None if there is none.
     """
 
     text: str
     reason: str
+    remedy: Remedy | None = None
     expression: str | None = None
 
     def sql(self) -> str:

@@ -120,8 +120,8 @@ def _negation(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return per kind of lea
             return StartsWith(operand, prefix)
         case Constant(value):
             return Constant(None if value is None else not value)
-        case Unknown(text, reason, expression):
-            return Unknown(f"NOT ({text})", reason, expression)
+        case Unknown(text):
+            return replace(leaf, text=f"NOT ({text})")
         case _:
             return Unknown(f"NOT ({leaf.sql()})", "its negation is not known")
 

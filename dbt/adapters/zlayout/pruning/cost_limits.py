@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     leaves,
 )
 from dbt.adapters.zlayout.predicate.normal_form import flattened, normal_form
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 
 _MOST_CHARACTERS = 200
 
@@ -90,9 +91,10 @@ def _affordable(expr: Expr, file_count: int, limits: Limits) -> Expr:
         why_not = _why_not(cost, left, file_count, limits)
         if why_not is None:
             left -= cost.parts
-        kept.append(part if why_not is None else Unknown(_beginning(part), why_not))
+        kept.append(part if why_not is None else Unknown(_beginning(part), why_not, Remedy.SHORTER_CONDITION))
         if len(kept) > limits.parts:
-            kept.append(Unknown("the conditions that follow", f"there are more than {limits.parts:,} conditions"))
+            too_many = f"there are more than {limits.parts:,} conditions"
+            kept.append(Unknown("the conditions that follow", too_many, Remedy.SHORTER_CONDITION))
             break
     return And(tuple(kept))
 

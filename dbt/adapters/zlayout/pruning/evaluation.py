@@ -44,6 +44,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 )
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 from dbt.adapters.zlayout.pruning.leaves import match
 from dbt.adapters.zlayout.pruning.propagation import propagate
 from dbt.adapters.zlayout.pruning.propagation.monotone import numbers
@@ -59,7 +60,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import (
     row_counts,
     valid,
 )
-from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, all_of, any_of, either_of
+from dbt.adapters.zlayout.pruning.statistics.verdict import Flags, Match, WhyNot, all_of, any_of, either_of
 
 MOST_IN_FILE = 62
 """The most values between the bounds of a file: the days of two months."""
@@ -221,10 +222,11 @@ class Evaluation:
                 return either_of([self.match(child) for child in children])
             case Evaluated():
                 return self._evaluated(expr)
-            case Unknown(text, reason):
-                return self._unknown(f"not understood: {text} ({reason})" if reason else f"not understood: {text}")
+            case Unknown(text, reason, remedy):
+                told = f"not understood: {text} ({reason})" if reason else f"not understood: {text}"
+                return self._unknown(WhyNot(told, remedy))
             case Not():
-                return self._unknown(f"not in normal form: {expr.sql()}")
+                return self._unknown(WhyNot(f"not in normal form: {expr.sql()}"))
             case _:
                 return self._leaf(expr)  # type: ignore[arg-type]  # every other node is a leaf on a column
 
@@ -326,31 +328,33 @@ class Evaluation:
                 found = self._unless_unbounded(found, operand, facts)
         except pa.ArrowException as error:
             # Arrow lacks the operation for this type or in this version.
-            return self._unknown(f"values of {operand.sql()} cannot be compared ({type(error).__name__})")
-        return found or self._unknown(f"{operand.sql()} of type {operand.type} is compared with another type")
+            return self._unknown(WhyNot(f"values of {operand.sql()} cannot be compared ({type(error).__name__})"))
+        other_type = WhyNot(f"{operand.sql()} of type {operand.type} is compared with another type")
+        return found or self._unknown(other_type)
 
     def _unless_unbounded(self, found: Match, operand: Call, facts: Facts) -> Match:
         """Says of a condition on a function that it skips nothing if the function has no bounds in any file."""
         bounded = (valid(facts.minimum) | valid(facts.maximum)).any()
         if bounded or not facts.may_be_number.all() or found.certain.any():
             return found
-        return replace(found, why_not=f"no file has bounds of {operand.sql()}")
+        return replace(found, why_not=WhyNot(f"no file has bounds of {operand.sql()}"))
 
-    def _why_nothing(self, operand: Term) -> str:
+    def _why_nothing(self, operand: Term) -> WhyNot:
         column = column_of(operand)
         if column is not None and self.facts(column) is None:
             bounds = self._bounds.get(column.path)
             if bounds is None:
                 return _no_statistics(column)
-            return f"statistics of column {_name_of(column)} are of type {bounds.type}, the column of {column.type}"
-        return f"no rule derives bounds of {operand.sql()} from those of its argument"
+            of_type = f"statistics of column {_name_of(column)} are of type {bounds.type}"
+            return WhyNot(f"{of_type}, the column of {column.type}", Remedy.REWRITE_FILES)
+        return WhyNot(f"no rule derives bounds of {operand.sql()} from those of its argument", Remedy.STORE_VALUE)
 
-    def _why_uninformed(self, operand: Term) -> str:
+    def _why_uninformed(self, operand: Term) -> WhyNot:
         column = column_of(operand)
         known = None if column is None else self.facts(column)
         if column is not None and (known is None or not known.informed.any()):
             return _no_statistics(column)
-        return f"{operand.sql()} may overflow, or a file may hold values for which it is not defined"
+        return WhyNot(f"{operand.sql()} may overflow, or a file may hold values for which it is not defined")
 
     def _everywhere(self) -> Match:
         return Match(self.may_have_rows, np.ones(self.file_count, dtype=np.bool_))
@@ -359,7 +363,7 @@ class Evaluation:
         nothing = np.zeros(self.file_count, dtype=np.bool_)
         return Match(nothing, nothing)
 
-    def _unknown(self, why_not: str) -> Match:
+    def _unknown(self, why_not: WhyNot) -> Match:
         return Match(self.may_have_rows, np.zeros(self.file_count, dtype=np.bool_), why_not)
 
 
@@ -388,7 +392,7 @@ def _name_of(column: Column) -> str:
     return column.sql() if column.path[0] == EXPRESSION else ".".join(map(backquoted, column.path))
 
 
-def _no_statistics(column: Column) -> str:
+def _no_statistics(column: Column) -> WhyNot:
     if column.path[0] == EXPRESSION:
-        return f"no statistics of {column.sql()}"
-    return f"no statistics for column {_name_of(column)}"
+        return WhyNot(f"no statistics of {column.sql()}")
+    return WhyNot(f"no statistics for column {_name_of(column)}", Remedy.STATS_COLUMN)

@@ -5,7 +5,6 @@ Reasons are vectorized, and only made for explanations.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,6 +38,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 )
 from dbt.adapters.zlayout.predicate.literals import literal, literals
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import Membership, Statistics
 from dbt.adapters.zlayout.pruning.statistics.validation import Facts
@@ -51,39 +51,6 @@ Rows = npt.NDArray[np.int64]
 _MOST_ALTERNATIVES = 3
 _MOST_COLUMNS = 3
 _MOST_CHARACTERS = 40
-_ADVICE = (
-    (r"`(Lower|Upper)` ", "store a column in one case and filter on that"),
-    (r"has a collation", "store the text without a collation beside it and filter on that"),
-    (
-        r"neither side is a constant|two columns have no rule",
-        "compare a column with a constant; zlayout_prune_by turns a query's values into constants",
-    ),
-    (r"is not a constant|more than constants", "write constants; zlayout_prune_by turns a query's values into them"),
-    (
-        r"`(EndsWith|Contains|Like|RLike|MultiLikeBase|LikeAll|LikeAny)` |begins with a wildcard|beginning of a text",
-        "only the beginning of a text is in the statistics: store what is searched for as a column and filter on that",
-    ),
-    (
-        r"`(PythonUDF|ScalaUDF|HiveSimpleUDF|HiveGenericUDF)` ",
-        "store the function's result as a column and filter on that",
-    ),
-    (r"`ScalarSubquery` ", "run the subquery first and write its value as a constant"),
-    (r"has no statistics|constant has type", "store the value in a type that has an order and filter on that"),
-    (r"no statistics for column", "name the column in stats_columns and refresh the index"),
-    (
-        r"statistics of column .* are of type",
-        "rewrite the files in the column's type: run the model with --full-refresh",
-    ),
-    (
-        r"`\w+` |has no rule|no rule derives|keeps? (an |the )?order|branches|cut to this unit|read as times",
-        "store the expression's value as a column and filter on that",
-    ),
-    (r"mixes partition columns with others", "write the condition as two, or union two queries"),
-    (
-        r"has more than|too large to be evaluated|nested more than|it takes more than|reading it takes",
-        "write a shorter condition, or store the expression's value as a column and filter on that",
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -99,6 +66,7 @@ class ConjunctReport:
             statistics would.
         looked_for: The column or expression whose values it looks for, if the bounds of every file include one of them
             and nothing else shows which values a file has.
+        remedy: What would help; None if it is usable, or if nothing would.
     """
 
     sql: str
@@ -107,17 +75,24 @@ class ConjunctReport:
     why_not: str | None
     expressions: tuple[str, ...] = ()
     looked_for: str | None = None
+    remedy: Remedy | None = None
 
     @property
     def advice(self) -> str | None:
         """What to change, so that it skips files; None if nothing would help."""
-        if self.looked_for is None:
-            return advice_for(self.why_not, self.expressions)
-        listed = quoted_list([self.looked_for])
-        return (
-            f"judging by the bounds, any file may hold the values; if each value is in few files, use a lookup index: "
-            f"lookup: {listed}"
-        )
+        if self.looked_for is not None:
+            return (
+                "judging by the bounds, any file may hold the values; if each value is in few files, use a lookup "
+                f"index: lookup: {quoted_list([self.looked_for])}"
+            )
+        if self.expressions:
+            listed = quoted_list(self.expressions)
+            of = "the expression" if len(self.expressions) == 1 else "all these expressions"
+            return (
+                f"ask for statistics of {of}: stats_expressions: {listed}; if = and IN look for results spread over "
+                f"all files, ask for a lookup index (lookup: {listed}) or a Bloom filter (bloom: {listed}) instead"
+            )
+        return None if self.remedy is None else self.remedy.value
 
 
 @dataclass(frozen=True)
@@ -174,15 +149,18 @@ def explained_verdicts(
 
 def _report(part: Expr, evaluation: Evaluation) -> ConjunctReport:
     match = evaluation.match(part)
-    # An unusable conjunct can skip only files without rows; those do not count as its own.
-    skips = int(np.count_nonzero(~match.possible)) if match.why_not is None else 0
+    if match.why_not is None:
+        skips = int(np.count_nonzero(~match.possible))
+        looked_for = None if skips else _looked_for(part, evaluation)
+        return ConjunctReport(part.sql(), usable=True, skips=skips, why_not=None, looked_for=looked_for)
     return ConjunctReport(
-        sql=part.sql(),
-        usable=match.why_not is None,
-        skips=skips,
-        why_not=match.why_not,
-        expressions=() if match.why_not is None else _missing_expressions(part, evaluation),
-        looked_for=None if skips or match.why_not is not None else _looked_for(part, evaluation),
+        part.sql(),
+        usable=False,
+        # It can skip only files without rows, which do not count as its own.
+        skips=0,
+        why_not=match.why_not.text,
+        expressions=_missing_expressions(part, evaluation),
+        remedy=match.why_not.remedy,
     )
 
 
@@ -420,22 +398,3 @@ def without_condition(why_not: str, sql: str) -> str:
     """
     known = f"not understood: {sql} ("
     return why_not[len(known) : -1] if why_not.startswith(known) else why_not
-
-
-def advice_for(why_not: str | None, expressions: Sequence[str] = ()) -> str | None:
-    """Returns what to change; None if nothing would help.
-
-    Args:
-        why_not: The reason from the condition's report.
-        expressions: The expressions whose statistics would help together, from there too.
-    """
-    if why_not is None:
-        return None
-    if expressions:
-        listed = quoted_list(expressions)
-        of = "the expression" if len(expressions) == 1 else "all these expressions"
-        return (
-            f"ask for statistics of {of}: stats_expressions: {listed}; if = and IN look for results spread over "
-            f"all files, ask for a lookup index (lookup: {listed}) or a Bloom filter (bloom: {listed}) instead"
-        )
-    return next((text for pattern, text in _ADVICE if re.search(pattern, why_not)), None)

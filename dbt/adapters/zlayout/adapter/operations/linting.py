@@ -15,6 +15,7 @@ from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQue
 from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import folded_name
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 from dbt.adapters.zlayout.pruning.reasons import ConjunctReport, without_condition
 from dbt.adapters.zlayout.quantities import counted, size_text
 from dbt.adapters.zlayout.spark.read.query_scans import QueryScan
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 _KINDS = ("text", "json", "sarif")
 _RULE = "zlayout/cannot-skip"
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
-# The rest of a pattern after its beginning, which does skip.
-_HARMLESS = "a pattern says nothing about files beyond its beginning"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|'[^']*'|\d+")
 _NOISE = frozenset("and or not is null in as spark_catalog cast true false select from where".split())  # noqa: SIM905
 _QUALIFIED = re.compile(r"\b(?:spark_catalog\.)?[A-Za-z_]\w*\.[A-Za-z_]\w*\.([A-Za-z_]\w*)\b")
@@ -217,7 +216,7 @@ def lint_project(session: SparkSession, model: str | None, nodes: Nodes, target:
 def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root: Path | None) -> Iterator[Finding]:
     reads = reads_of(scan.opened, scan.predicate, query.name)
     integers = {name.lower() for name, kind in columns_of(scan.opened.row_schema_json) if kind in _INTEGERS}
-    useless = [part for part in reads.parts if part.why_not is not None and _HARMLESS not in part.why_not]
+    useless = [part for part in reads.parts if part.why_not is not None and part.remedy is not Remedy.NOT_NEEDED]
     others = " AND ".join(f"({each.sql})" for each in reads.parts if each.why_not is None)
     for part in useless:
         condition = _QUALIFIED.sub(r"\1", part.sql)
@@ -259,7 +258,7 @@ def _why(part: ConjunctReport, condition: str) -> str:
 
 
 def _advice(part: ConjunctReport, condition: str) -> str:
-    advice = part.advice or "store the expression's value as a column and filter on that"
+    advice = part.advice or Remedy.STORE_VALUE.value
     if " OR " in condition:
         return f"one side of OR skips nothing, so the whole condition skips nothing: union two queries, or {advice}"
     return advice

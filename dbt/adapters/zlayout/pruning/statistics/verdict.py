@@ -9,6 +9,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from dbt.adapters.zlayout.predicate.remedies import Remedy
+
 Flags = npt.NDArray[np.bool_]
 """One flag per file."""
 
@@ -28,6 +30,18 @@ class Verdict(IntEnum):
 
 
 @dataclass(frozen=True)
+class WhyNot:
+    """Why a part of a predicate can skip no file at all.
+
+    Attributes:
+        remedy: What would help; None if nothing would.
+    """
+
+    text: str
+    remedy: Remedy | None = None
+
+
+@dataclass(frozen=True)
 class Match:
     """The result of one part of a predicate for each file.
 
@@ -39,7 +53,7 @@ class Match:
 
     possible: Flags
     certain: Flags
-    why_not: str | None = None
+    why_not: WhyNot | None = None
 
     def verdicts(self) -> npt.NDArray[np.int8]:
         """Returns a `Verdict` per file, as int8."""

@@ -19,6 +19,7 @@ from dbt.adapters.zlayout.predicate import functions as f
 from dbt.adapters.zlayout.predicate.expr import Function
 from dbt.adapters.zlayout.predicate.functions import CalendarPart, Rounding, TimeUnit, Zone
 from dbt.adapters.zlayout.predicate.literals import type_name
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 from dbt.adapters.zlayout.spark.catalyst.tree import Node, NotUnderstoodError, integer_of, scalar_of
 
 _LAST_YEAR = 2045
@@ -117,7 +118,7 @@ def _sides_of(node: Node) -> tuple[Node, Node, bool]:
         return left, right, False
     if left.is_literal:
         return right, left, True
-    raise NotUnderstoodError("two columns have no rule")
+    raise NotUnderstoodError("two columns have no rule", Remedy.COMPARE_WITH_CONSTANT)
 
 
 def _unary(function: Callable[[pa.DataType], Function]) -> Callable[[Node], Reading]:
@@ -201,7 +202,7 @@ def _plus_interval(node: Node) -> Reading:
 def _unit(node: Node) -> TimeUnit:
     unit = _UNITS.get(str(node.raw.get("value")).upper()) if node.is_literal else None
     if unit is None:
-        raise NotUnderstoodError("the unit is not a constant that Spark knows")
+        raise NotUnderstoodError("the unit is not a constant that Spark knows", Remedy.WRITE_CONSTANTS)
     return unit
 
 
@@ -373,7 +374,7 @@ def _rounded(rounding: Rounding) -> Callable[[Node], Reading]:
 def _substring(node: Node) -> Reading:
     text, start, length = node.children
     if integer_of(start) not in (0, 1) or integer_of(length) < 1:
-        raise NotUnderstoodError("only the beginning of a text keeps the order")
+        raise NotUnderstoodError("only the beginning of a text keeps the order", Remedy.STORE_SEARCHED_TEXT)
     return text, [f.Prefix(node.type(), integer_of(length))]
 
 
@@ -386,7 +387,7 @@ def _concat(node: Node) -> Reading:
         raise NotUnderstoodError("only a constant before a text keeps the order")
     head = scalar_of(node.children[0], _TEXT)
     if not head.is_valid:
-        raise NotUnderstoodError("it is always null")
+        raise NotUnderstoodError("it is always null", remedy=None)
     return node.children[1], [f.Prepended(_TEXT, head)]
 
 

@@ -36,6 +36,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Value,
     if_else,
 )
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 from dbt.adapters.zlayout.pruning.cost_limits import limited
 from dbt.adapters.zlayout.spark.catalyst.expressions import KnownExpressions, without_qualifiers
 from dbt.adapters.zlayout.spark.catalyst.functions import FUNCTIONS
@@ -65,6 +66,15 @@ _ONE_SIDED = ("In", "InSet", "StartsWith", "IsNull", "IsNotNull", *_COMPARISONS)
 _TOO_LONG = "a condition that is too long to be shown"
 _CONNECTIVES = ("And", "Or", "Not", "IsNull", "IsNotNull", "IsNaN", "StartsWith", "Like", "In", "InSet", *_COMPARISONS)
 _MOST_BRANCHES = 16
+_NOT_PASSED = "Spark does not pass it to a file index: it mixes partition columns with others, or has a subquery"
+_SEARCHES = ("EndsWith", "Contains", "Like", "RLike", "MultiLikeBase", "LikeAll", "LikeAny")
+_FUNCTIONS_OF_USERS = ("PythonUDF", "ScalaUDF", "HiveSimpleUDF", "HiveGenericUDF")
+# For nodes of these kinds, there is better advice than to store the expression's value.
+_REMEDIES: Mapping[str, Remedy] = {
+    **dict.fromkeys(_SEARCHES, Remedy.STORE_SEARCHED_TEXT),
+    **dict.fromkeys(_FUNCTIONS_OF_USERS, Remedy.STORE_RESULT),
+    "ScalarSubquery": Remedy.RUN_SUBQUERY_FIRST,
+}
 # Wrappers that do not change how Spark orders values.
 _TRANSPARENT = ("KnownNotNull", "KnownFloatingPointNormalized", "optimizer.NormalizeNaNAndZero")
 
@@ -74,7 +84,7 @@ def to_predicate(
     filters: Sequence[Any],
     schema_json: str,
     file_count: int,
-    others: Sequence[tuple[Any, str]] = (),
+    others: Sequence[Any] = (),
     known: KnownExpressions | None = None,
 ) -> Expr:
     """Converts the filters of a scan.
@@ -83,7 +93,7 @@ def to_predicate(
         filters: Catalyst ``Expression``s (Py4J objects). A row must meet all of them.
         schema_json: ``StructType.json()`` of the filters' relation, partition columns included.
         file_count: Number of files on which the predicate will be evaluated.
-        others: Further conditions that skip no files, each with the reason.
+        others: Further conditions, which Spark does not pass to a file index.
         known: The expressions with statistics of their own; None if there are none.
 
     Returns:
@@ -93,8 +103,15 @@ def to_predicate(
     budget = Budget()
     fields, values = fields_of(schema_json), ValueConditions(jvm)
     read = [_read(jvm, each, fields, values, known, budget) for each in filters]
-    unread = [Unknown(_text(jvm, each, budget), why_not) for each, why_not in others]
+    unread = [_not_passed(jvm, each, budget) for each in others]
     return limited(And((*read, *unread)), file_count)
+
+
+def _not_passed(jvm: Jvm, expression: Any, budget: Budget) -> Unknown:
+    text = _text(jvm, expression, budget)
+    if not expression.deterministic():
+        return Unknown(text, "its value is random")
+    return Unknown(text, _NOT_PASSED, Remedy.SPLIT_CONDITION)
 
 
 def _read(
@@ -108,7 +125,7 @@ def _read(
     try:
         return _Converter(fields, values, known, budget).expr(tree_of(jvm, expression, budget))
     except OverBudgetError as error:
-        return Unknown(_TOO_LONG, str(error))
+        return Unknown(_TOO_LONG, str(error), Remedy.SHORTER_CONDITION)
     except Exception as error:
         return Unknown(_text(jvm, expression, budget), f"could not be read from Spark's plan ({type(error).__name__})")
 
@@ -174,13 +191,12 @@ class _Converter:
         try:
             rule = self._rules.get(node.kind)
             if rule is None:
-                raise NotUnderstoodError(f"`{node.kind}` has no rule")
-            if self._level > self._budget.depth:
-                raise NotUnderstoodError(f"it is nested more than {self._budget.depth} levels deep")
+                raise NotUnderstoodError(f"`{node.kind}` has no rule", _remedy_for(node))
+            self._budget.check_depth(self._level)
             self._budget.check_time()
             return rule(node)
         except NotUnderstoodError as error:
-            return Unknown(node.text(), str(error), self._terms.helpful(node))
+            return Unknown(node.text(), str(error), error.remedy, self._terms.helpful(node))
         finally:
             self._level -= 1
 
@@ -197,7 +213,9 @@ class _Converter:
     def _each_branch(self, operand: Node, leaf: Callable[[Term], Expr]) -> Expr:
         branches = self._terms.branches(operand)
         conditions = [
-            Unknown(operand.text(), str(each.term)) if isinstance(each.term, NotUnderstoodError) else leaf(each.term)
+            Unknown(operand.text(), str(each.term), each.term.remedy)
+            if isinstance(each.term, NotUnderstoodError)
+            else leaf(each.term)
             for each in branches
         ]
         found = conditions.pop()
@@ -213,7 +231,7 @@ class _Converter:
         elif left.is_literal:
             operand, op, literal = right, swapped, left
         else:
-            raise NotUnderstoodError("neither side is a constant")
+            raise NotUnderstoodError("neither side is a constant", Remedy.COMPARE_WITH_CONSTANT)
         if literal.raw["dataType"] == "boolean" and operand.kind in _CONNECTIVES:
             return _compare_truth(op, self.expr(operand), literal)
         return self._each(operand, lambda term: Compare(op, term, scalar_of(literal, term.type)))
@@ -227,18 +245,18 @@ class _Converter:
     def _starts_with(self, node: Node) -> Expr:
         operand, prefix = node.children
         if not prefix.is_literal:
-            raise NotUnderstoodError("the prefix is not a constant")
+            raise NotUnderstoodError("the prefix is not a constant", Remedy.WRITE_CONSTANTS)
         return self._each(operand, lambda term: StartsWith(term, scalar_of(prefix, term.type)))
 
     def _like(self, node: Node) -> Expr:
         """A text that matches a pattern starts with the part of the pattern before the first wildcard."""
         operand, pattern = node.children
         if not pattern.is_literal or pattern.raw["value"] is None:
-            raise NotUnderstoodError("the pattern is not a constant")
+            raise NotUnderstoodError("the pattern is not a constant", Remedy.WRITE_CONSTANTS)
         begins = _literal_beginning(scalar_of(pattern, pa.string()).as_py(), str(node.jvm().escapeChar()))
         if not begins:
-            raise NotUnderstoodError("the pattern begins with a wildcard")
-        rest = Unknown(node.text(), "a pattern says nothing about files beyond its beginning")
+            raise NotUnderstoodError("the pattern begins with a wildcard", Remedy.STORE_SEARCHED_TEXT)
+        rest = Unknown(node.text(), "a pattern says nothing about files beyond its beginning", Remedy.NOT_NEEDED)
         return And((self._each(operand, lambda term: StartsWith(term, pa.scalar(begins, term.type))), rest))
 
     def _in(self, node: Node) -> Expr:
@@ -252,13 +270,13 @@ class _Converter:
         if node.raw["value"] is None:
             return Constant(None)
         if node.raw["dataType"] != "boolean":
-            raise NotUnderstoodError("the constant is not a condition")
+            raise NotUnderstoodError("the constant is not a condition", remedy=None)
         return Constant(str(node.raw["value"]).lower() == "true")
 
     def _boolean_column(self, node: Node) -> Expr:
         column = self._terms.column(node)
         if not pa.types.is_boolean(column.type):
-            raise NotUnderstoodError("the column is not a condition")
+            raise NotUnderstoodError("the column is not a condition", remedy=None)
         return Compare(Op.EQ, column, pa.scalar(True))
 
     def _is_not_zero(self, node: Node) -> Expr:
@@ -266,7 +284,7 @@ class _Converter:
         operand = node.children[0]
         kind = operand.type()
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            raise NotUnderstoodError("only numbers are read as conditions")
+            raise NotUnderstoodError("only numbers are read as conditions", remedy=None)
         zero = pa.scalar(Decimal(0) if pa.types.is_decimal(kind) else 0, kind)
         return self._each(operand, lambda term: Compare(Op.NE, term, zero))
 
@@ -288,6 +306,11 @@ class _Converter:
             condition = self.expr(child)
             found = if_else(condition, Constant(True), if_else(Not(condition), Constant(False), found))
         return found
+
+
+def _remedy_for(node: Node) -> Remedy:
+    """Returns what would help for a node without a rule."""
+    return _REMEDIES.get(node.kind, Remedy.STORE_VALUE)
 
 
 def _chained(node: Node) -> Iterator[Node]:
@@ -317,7 +340,7 @@ def _compare_truth(op: Op, condition: Expr, literal: Node) -> Expr:
         return _is_neither(condition) if value is None else IsTrue(condition if value else Not(condition))
     if op is Op.EQ and value is not None:
         return condition if value else Not(condition)
-    raise NotUnderstoodError("conditions are compared by = and <=> only")
+    raise NotUnderstoodError("conditions are compared by = and <=> only", remedy=None)
 
 
 def _literal_beginning(pattern: str, escape: str) -> str:
@@ -384,8 +407,7 @@ class _TermReader:
         """
         self._level += 1
         try:
-            if self._level > self._budget.depth:
-                raise NotUnderstoodError(f"it is nested more than {self._budget.depth} levels deep")
+            self._budget.check_depth(self._level)
             return self._branches(node)
         except NotUnderstoodError:
             column = self.known(node)
@@ -408,7 +430,7 @@ class _TermReader:
             argument, chain = FUNCTIONS[node.kind](node)
             found = [_Branch(each.guard, _called(chain, each.term)) for each in self.branches(argument)]
         else:
-            raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
+            raise NotUnderstoodError(f"`{node.kind}` of a column has no rule", _remedy_for(node))
         _check_count(len(found))
         return found
 
@@ -458,10 +480,13 @@ class _TermReader:
 
     def _ordered(self, path: tuple[str, ...], found: SparkField) -> Column:
         if found.collated:
-            raise NotUnderstoodError(f"column `{'.'.join(path)}` has a collation, whose order statistics do not keep")
+            raise NotUnderstoodError(
+                f"column `{'.'.join(path)}` has a collation, whose order statistics do not keep", Remedy.NO_COLLATION
+            )
         if found.arrow_type is None:
             raise NotUnderstoodError(
-                f"column `{'.'.join(path)}` has type {type_word(found.spark_type)}, which has no statistics"
+                f"column `{'.'.join(path)}` has type {type_word(found.spark_type)}, which has no statistics",
+                Remedy.ORDERED_TYPE,
             )
         return Column(path, found.arrow_type)
 
@@ -469,14 +494,16 @@ class _TermReader:
         if node.kind == "AttributeReference":
             name = str(node.raw["name"])
             if node.is_of_files:
-                raise NotUnderstoodError(f"`{name}` may be a field of _metadata, which says nothing about rows")
+                raise NotUnderstoodError(
+                    f"`{name}` may be a field of _metadata, which says nothing about rows", remedy=None
+                )
             found = self._named(name)
             return (found.name,), found
         if node.kind == "GetStructField":
             parent_path, parent = self._field(node.children[0])
             child = _by_name(parent.fields, str(node.raw["field"]))
             return (*parent_path, child.name), child
-        raise NotUnderstoodError(f"`{node.kind}` of a column has no rule")
+        raise NotUnderstoodError(f"`{node.kind}` of a column has no rule", _remedy_for(node))
 
     def _named(self, name: str) -> SparkField:
         if name not in self._by_name:
@@ -549,5 +576,5 @@ def _by_name(fields: Sequence[SparkField], name: str) -> SparkField:
     exact = [each for each in fields if each.name == name]
     matches = exact or [each for each in fields if each.name.lower() == name.lower()]
     if len(matches) != 1:
-        raise NotUnderstoodError(f"`{name}` is not a column of the table")
+        raise NotUnderstoodError(f"`{name}` is not a column of the table", remedy=None)
     return matches[0]

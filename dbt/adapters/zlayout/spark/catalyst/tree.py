@@ -21,6 +21,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 
 from dbt.adapters.zlayout.lazy import cached_property
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.spark.schema.types import arrow_type, type_word
 
@@ -41,7 +42,16 @@ _OF_FILES = frozenset(
 
 
 class NotUnderstoodError(Exception):
-    """The reason why a node cannot skip files."""
+    """The reason why a node cannot skip files.
+
+    Args:
+        reason: A clause whose subject is the node.
+        remedy: What would help; None if nothing would.
+    """
+
+    def __init__(self, reason: str, remedy: Remedy | None = Remedy.STORE_VALUE) -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 def is_of_files(name: str, qualified: bool) -> bool:
@@ -98,8 +108,18 @@ class Budget:
             NotUnderstoodError: No call is left.
         """
         if not self._calls:
-            raise NotUnderstoodError(f"it takes more than {self._most_calls:,} calls to Spark's plan")
+            too_many = f"it takes more than {self._most_calls:,} calls to Spark's plan"
+            raise NotUnderstoodError(too_many, Remedy.SHORTER_CONDITION)
         self._calls -= 1
+
+    def check_depth(self, level: int) -> None:
+        """Checks the limit of levels.
+
+        Raises:
+            NotUnderstoodError: The level is deeper.
+        """
+        if level > self.depth:
+            raise NotUnderstoodError(f"it is nested more than {self.depth} levels deep", Remedy.SHORTER_CONDITION)
 
     def check_time(self) -> None:
         """Checks the time limit.
@@ -305,10 +325,10 @@ class Node:
         """
         name = self.tree.type_name(self.position)
         if "collate" in name:
-            raise NotUnderstoodError("it has a collation, whose order statistics do not keep")
+            raise NotUnderstoodError("it has a collation, whose order statistics do not keep", Remedy.NO_COLLATION)
         found = arrow_type(name)
         if found is None:
-            raise NotUnderstoodError(f"type {name} has no statistics")
+            raise NotUnderstoodError(f"type {name} has no statistics", Remedy.ORDERED_TYPE)
         return found
 
 
@@ -358,7 +378,7 @@ def scalar_of(node: Node, kind: pa.DataType) -> pa.Scalar:
     if text is None:
         return pa.scalar(None, kind)
     if arrow_type(spark_type) != kind:
-        raise NotUnderstoodError(f"the constant has type {type_word(spark_type)}")
+        raise NotUnderstoodError(f"the constant has type {type_word(spark_type)}", Remedy.ORDERED_TYPE)
     if pa.types.is_string(kind):
         return pa.scalar(_valid(str(text)), kind)
     if pa.types.is_binary(kind):
@@ -375,7 +395,7 @@ def integer_of(node: Node) -> int:
         NotUnderstoodError: The node is not such a literal, or is null.
     """
     if not node.is_literal:
-        raise NotUnderstoodError(f"`{node.kind}` is not a constant")
+        raise NotUnderstoodError(f"`{node.kind}` is not a constant", Remedy.WRITE_CONSTANTS)
     kind = str(node.raw["dataType"])
     whole = kind in ("byte", "short", "integer", "long") or kind.startswith("interval ")
     if not whole or node.raw["value"] is None:
@@ -396,7 +416,7 @@ def members_of(node: Node, kind: pa.DataType) -> tuple[pa.Array, bool]:
 
 def _scalars_of_list(node: Node, kind: pa.DataType) -> list[pa.Scalar]:
     if not all(child.is_literal for child in node.children[1:]):
-        raise NotUnderstoodError("the list holds more than constants")
+        raise NotUnderstoodError("the list holds more than constants", Remedy.WRITE_CONSTANTS)
     return [scalar_of(child, kind) for child in node.children[1:]]
 
 
@@ -414,10 +434,10 @@ def _scalars_of_set(node: Node, kind: pa.DataType) -> list[pa.Scalar]:
     pieces = text.split(_SEPARATOR)
     has_null = bool(members.contains(None))
     if len(pieces) != size:
-        raise NotUnderstoodError("a member of the list holds a control character")
+        raise NotUnderstoodError("a member of the list holds a control character", remedy=None)
     if has_null:
         if pa.types.is_string(kind) and pieces.count("null") > 1:
-            raise NotUnderstoodError("the list holds both NULL and the text 'null'")
+            raise NotUnderstoodError("the list holds both NULL and the text 'null'", remedy=None)
         pieces.remove("null")
     found = [_internal(piece, kind) for piece in pieces]
     scalars = [_of_integer(each, kind) if pa.types.is_temporal(kind) else pa.scalar(each, kind) for each in found]
@@ -440,7 +460,7 @@ def _of_integer(value: int, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_time64(kind):
         value, below = divmod(value, 1_000)
         if below:
-            raise NotUnderstoodError("the constant is finer than a microsecond")
+            raise NotUnderstoodError("the constant is finer than a microsecond", remedy=None)
     width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
     return pa.scalar(value, width).cast(kind)
 
@@ -465,5 +485,5 @@ def _valid(text: str) -> str:
         NotUnderstoodError: It has the character in whose place other bytes than UTF-8 may have been.
     """
     if "\ufffd" in text:
-        raise NotUnderstoodError("the constant may hold bytes that are not UTF-8")
+        raise NotUnderstoodError("the constant may hold bytes that are not UTF-8", remedy=None)
     return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -91,11 +92,13 @@ def publish(
     Raises:
         CommittedError: Readers may not see the version yet.
     """
-    with after.needed("readers may not see it yet"):
+    with after.needed("readers may not see it yet"), ThreadPoolExecutor(1) as other_thread:
         catch_up(opened.store, opened.timeline)
+        # The store and the catalog are other machines, or at least other programs: neither waits for the other.
+        formats = other_thread.submit(_publish_formats, opened)
         if isinstance(table, TableName):
             _put_entry(catalog, table, entry, opened, description, column_stats, after)
-    publish_to_others(opened, after)
+    _tidy_up(opened, formats.result(), after)
 
 
 def publish_to_others(opened: TableSnapshot, after: AfterCommit) -> None:
@@ -103,10 +106,20 @@ def publish_to_others(opened: TableSnapshot, after: AfterCommit) -> None:
 
     A failure is reported.
     """
+    _tidy_up(opened, _publish_formats(opened), after)
+
+
+def _publish_formats(opened: TableSnapshot) -> list[str]:
+    """Returns a sentence for each format and catalog that failed."""
     config = config_of(opened.snapshot)
     hours = config.retention.hours
-    for name, error in publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours):
-        after.leave(f"readers of {name} do not see it yet: {short_message(error)}")
+    failed = publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours)
+    return [f"readers of {name} do not see it yet: {short_message(error)}" for name, error in failed]
+
+
+def _tidy_up(opened: TableSnapshot, failed: Sequence[str], after: AfterCommit) -> None:
+    for problem in failed:
+        after.leave(problem)
     with after.useful("manifests of old versions were not deleted"):
         retire(opened.store)
     with after.useful(f"{FOLDER_NOTE} was not written"):

@@ -43,8 +43,6 @@ from dbt.adapters.zlayout.spark.schema.table_schema import FIELD_ID
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 _LOG = logging.getLogger(__name__)
-_NOT_PASSED = "Spark does not pass it to a file index: it mixes partition columns with others, or has a subquery"
-_RANDOM = "its value is random"
 # Spark then finds a column in a file by this number, whatever the column is called there.
 _READS_FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"
 _STATUS = re.compile(r"path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+);")
@@ -165,9 +163,8 @@ class ZlayoutFileIndex(ABC):
     def predicate(self, *filters: Any, others: Sequence[Any] = ()) -> Expr:
         """Returns the conjunction of Catalyst filters (each a Scala ``Seq``) as one predicate; others skip no files."""
         every = [each for group in filters for each in members(group)]
-        not_passed = [(each, _NOT_PASSED if each.deterministic() else _RANDOM) for each in others]
         known = self._known_expressions()
-        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), not_passed, known)
+        return to_predicate(self._jvm, every, self._schema_json, len(self.opened.files), others, known)
 
     def _known_expressions(self) -> KnownExpressions | None:
         """Returns the expressions that the index knows, as the session on this thread understands them."""
