@@ -29,7 +29,7 @@ timestamp_seconds(i)|timestamp_millis(i)|timestamp_micros(l)|cast(l as timestamp
 substring(s, 1, 2)|left(s, 1)|left(s, 3)|substr(s, 0, 4)|upper(s)|lower(s)|concat('a', s)|concat('ß', upper(s))|left(lower(s), 2)|lower(left(s, 4))
 coalesce(i, 5)|coalesce(x, 1.5D)|coalesce(s, 'none')|coalesce(d, date'2021-05-05')|coalesce(i, st.v, 3)|coalesce(i + 1, 0)|nvl(ts, timestamp'2021-01-01 00:00:00')|year(coalesce(d, date'2000-01-01'))
 if(i > 5, l, 3L)|if(s is null, 'x', s)|case when i < 0 then 'low' when i < 100 then s else 'high' end|case when bo then i when g = 2 then -i end|nullif(i, 7)|if(x > 1, x, cast(i as double))
-greatest(i, 5)|least(i, 5)|greatest(x, 1.5D)|least(x, 2D)|greatest(s, 'b')|least(ts, timestamp'2021-06-01 00:00:00')|greatest(d, date'2021-01-01')
+greatest(i, 5)|least(i, 5)|greatest(i, null)|least(null, x)|greatest(x, 1.5D)|least(x, 2D)|greatest(s, 'b')|least(ts, timestamp'2021-06-01 00:00:00')|greatest(d, date'2021-01-01')
 cast(bo as int)|cast(bo as double)|year(date_add(d, 200))|abs(i - 10)|floor(x / 2D)|-(i + 1)|abs(-x)|month(add_months(ts, 1))|hour(date_trunc('hour', ts))|year(ts + interval 1 day)|floor(abs(de) * 2)
 """
 

@@ -6,8 +6,9 @@ from functools import partial
 
 import pytest
 
-from dbt.adapters.zlayout.errors import ConfigError, WriteError
+from dbt.adapters.zlayout.errors import ConfigError, ConflictError, WriteError
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
+from dbt.adapters.zlayout.spark.write import replace as replacing
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 DELETED = "op = 'D'"
@@ -233,6 +234,29 @@ def test_a_batch_of_a_stream_is_taken_once_and_deletes_need_no_value(spark):
     assert ZTable.for_name(spark, table.name).version == version
     table.upsert(frame(spark, [(2, 2, None, "D")]), deleted_when=DELETED, not_null=["v"])
     assert held(table) == [(1, 2, "new")]
+
+
+def test_rows_that_come_while_a_feed_replaces_the_table_are_a_conflict(spark, monkeypatch):
+    table = made(spark, "replaced", [(k, 1, "old") for k in range(3)])
+    other, original = ZTable.for_name(spark, table.name), replacing.IncomingRows
+
+    def read_then_appended(*given):
+        found = original(*given)
+        other.upsert(frame(spark, [(9, 1, "other", "")]).select("k", "o", "v"))
+        return found
+
+    monkeypatch.setattr(replacing, "IncomingRows", read_then_appended)
+    feed = frame(spark, [(7, 1, "new", "I"), (8, 1, "", "D")])
+    with pytest.raises(ConflictError):
+        ZTable.write(spark, table.name, feed, deleted_when=DELETED, table_type="merge_on_read", unique_key="k")
+    assert [row[0] for row in held(table)] == [0, 1, 2, 9]
+
+
+def test_columns_that_only_an_index_names_are_stored(spark):
+    rows, settings = frame(spark, [(1, 1, "a", "I"), (2, 1, "b", "D")]), {"unique_key": "k", "deleted_when": DELETED}
+    for number, index in enumerate(({"bloom": ["op"]}, {"lookup": ["op"]}, {"stats_expressions": ["lower(op)"]})):
+        ZTable.write(spark, f"z.feed_index_{number}", rows, **settings, **index)
+        assert [tuple(row) for row in spark.table(f"z.feed_index_{number}").collect()] == [(1, 1, "a", "I")]
 
 
 @pytest.mark.slow

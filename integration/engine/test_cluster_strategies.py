@@ -11,6 +11,7 @@ from scanned import Scans
 
 from dbt.adapters.zlayout.adapter.operations.maintenance import cluster_line
 from dbt.adapters.zlayout.errors import ConfigError, NewerFormatError
+from dbt.adapters.zlayout.spark.cluster.planning import Planner
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
 from dbt.adapters.zlayout.table.ztable import ZTable
 from dbt.adapters.zlayout.timeline.files.action import Action
@@ -140,7 +141,7 @@ def test_sort_makes_files_that_are_ranges_of_the_order_of_spark(spark, settings,
 
 @pytest.mark.slow
 @pytest.mark.newest_spark
-def test_plans_of_several_strategies_wait_side_by_side(spark):
+def test_plans_of_several_strategies_wait_side_by_side(spark, monkeypatch):
     table = made(spark, "plans", partition_by=["part"])
     before, version = spark.table(table.name).localCheckpoint(), table.version
     packs = table.cluster("part = 0", strategy="binpack", schedule=True)
@@ -153,6 +154,19 @@ def test_plans_of_several_strategies_wait_side_by_side(spark):
     table.cluster("part = 0", strategy="binpack", schedule=True)
     plans = waiting(table)
     assert [plan.content["groups"][0]["strategy"] for plan in plans] == ["sort", "binpack"]
+    # A plan that another session schedules meanwhile stays.
+    with monkeypatch.context() as meanwhile:
+        original = Planner.outline
+        meanwhile.setattr(Planner, "outline", lambda *given: sort_again() and original(*given))
+
+        def sort_again():
+            meanwhile.undo()
+            return table.cluster(strategy="sort", sort_by="d", schedule=True)
+
+        table.cluster("part = 0", strategy="binpack", schedule=True)
+    plans = waiting(table)
+    assert sorted(plan.content["groups"][0]["strategy"] for plan in plans) == ["binpack", "sort"]
+    plans.sort(key=lambda plan: plan.content["groups"][0]["strategy"], reverse=True)
     # What a newer release has planned is refused, and stays for it.
     store, unknown = table._opened.store, json.loads(json.dumps(plans[1].content))
     unknown["groups"][0]["strategy"] = "zip"

@@ -134,8 +134,10 @@ def test_keys_that_are_null_or_come_twice_are_refused(spark):
         upsert(spark, table, "select cast(null as bigint) k, 1L a, 'x' v")
     with pytest.raises(WriteError, match="several rows with the same unique_key"):
         upsert(spark, table, "select 1L k, id a, 'x' v from range(2)")
-    with pytest.raises(WriteError, match="null"):
+    with pytest.raises(WriteError, match="unique_key: k is null in 1 row; every key column"):
         made(spark, "refused_at_first", "select cast(null as bigint) k, 1 a")
+    with pytest.raises(WriteError, match="`a` is null in 1 row, but the contract says not_null"):
+        made(spark, "refused_at_first", "select 1L k, cast(null as int) a", not_null=["a"])
     with pytest.raises(WriteError, match="several rows with the same unique_key"):
         made(spark, "refused_at_first", "select id % 3 k, id a from range(5)")
     assert not spark.catalog.tableExists("z.mor_refused_at_first__files")

@@ -432,6 +432,16 @@ def test_fields_of_structs_are_never_taken_for_others(spark):
     assert sorted((row.s.a, row.s.b) for row in spark.table("z.structs").collect()) == [(1, 1), (2, 3)]
 
 
+def test_a_nested_column_and_a_plain_one_do_not_take_each_others_rows(spark):
+    kinds = ("array('x')", "'x'", "map('x', 1)", "named_struct('x', 1)")
+    for number, kind in enumerate(kinds):
+        table = table_of(spark, f"z.nested_or_not_{number}", f"select {kind} c")
+        for other in (each for each in kinds if each != kind):
+            for policy in ("fail", "sync_all_columns"):
+                with pytest.raises(ConfigError, match="column `c` is"):
+                    table.append(spark.sql(f"select {other} c"), on_schema_change=policy)
+
+
 def test_a_column_is_not_widened_to_a_type_that_rounds(spark):
     table = table_of(spark, "z.rounded", "select 9007199254740993L k")
     with pytest.raises(ConfigError, match="cannot hold all of its values"):

@@ -124,6 +124,22 @@ def test_a_failure_to_publish_is_told_and_mended_by_the_next_writer(spark, monke
     READERS[kind].assert_seen(spark, table)
 
 
+@pytest.mark.newest_spark
+def test_a_format_that_fails_does_not_keep_the_other_from_its_readers(spark, monkeypatch, kind):
+    other = next(each for each in WRITES if each != kind)
+    table = ZTable.write(spark, f"z.{kind}_fails_alone", spark.range(10).selectExpr("id k"), publish=list(WRITES))
+    with monkeypatch.context() as broken:
+        for each in WRITES.values():
+            broken.setattr(*each, lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        table.append(spark.range(20, 21).selectExpr("id k"))
+    with monkeypatch.context() as broken:
+        broken.setattr(*WRITES[kind], lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(CommittedError, match=f"readers of {kind} do not see it: disk full"):
+            table.publish()
+    READERS[other].assert_seen(spark, table)
+    assert table.publish() == {kind: 1, other: 1}
+
+
 def test_a_version_that_readers_would_misread_is_passed_over_once_its_file_is_rewritten(spark, tmp_path, kind):
     pq.write_table(pa.table({"k": [1, 2], "NAME": ["a", "b"]}), tmp_path / "a.parquet")
     spark.sql(f"create table z.{kind}_passed (k bigint, name string) using parquet location '{tmp_path}'")

@@ -865,7 +865,8 @@ class ZTable:
         For a stream of changes with deletes: ``foreachBatch(partial(table.upsert_batch, deleted_when="op = 'D'"))``.
 
         The commit records the query and the batch. So a batch that is repeated, for example after a kill between the
-        commit and the stream's checkpoint, changes nothing.
+        commit and the stream's checkpoint, changes nothing. Outside a stream there is no query to record: all such
+        calls for a table share one sequence of batch numbers.
 
         Args:
             df: The batch.

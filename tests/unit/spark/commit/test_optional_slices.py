@@ -12,7 +12,8 @@ from dbt.adapters.zlayout.index.bloom.file_filters import FilterBuilder, filter_
 from dbt.adapters.zlayout.index.bloom.filter_slices import FilterSlice, slice_path, write_slices
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.spark.commit import optional_slices
-from dbt.adapters.zlayout.spark.commit.optional_slices import filters_after
+from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional, filters_after
+from dbt.adapters.zlayout.spark.files.distinct_values import Pieces
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
 
@@ -125,3 +126,15 @@ def test_a_damaged_slice_is_left_behind_when_slices_are_merged(store: LocalStore
     files = DataFiles.of([DataFile("f", (), 3, 1, 1, "0" * 16)], ())
     store.put("broken_0123456789abcdef.bloom", b"x")
     assert filters_after(store, INSTANT, ["broken_0123456789abcdef.bloom"], files, removes=True) == ()
+
+
+def test_staged_files_that_cannot_be_deleted_do_not_fail_a_commit(tmp_path: Path) -> None:
+    class Undeletable(LocalStore):
+        def delete_tree(self, path: str) -> None:
+            deleted.append(path)
+            raise StoreError(f"{path}: try again later")
+
+    deleted: list[str] = []
+    pieces = Pieces(filters=("staged/a/0.bloom",), hashes=("staged/b/0.hashes",))
+    NewOptional.of(pieces).forget_staged(Undeletable(tmp_path))
+    assert deleted == ["staged/a", "staged/b"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from dbt.adapters.zlayout.index.slice_writing import slice_path
@@ -13,6 +15,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     STAGING_FOLDER,
     curve_path,
     data_file_path,
+    log_path,
     scratch_name,
     staging_folder,
 )
@@ -68,6 +71,43 @@ def test_files_of_versions_that_a_reader_may_still_read_stay(table) -> None:
     assert len(table.on_disk()) == 2
     clean(table.timeline(), 1, 2.5, table.now_ms + 3 * HOUR_MS)
     assert table.on_disk() == table.live()
+
+
+def test_a_clean_in_no_hurry_reads_few_entries_however_many_versions_are_retained(table, monkeypatch) -> None:
+    read, dated, read_path, stat_path = [], [], table.store.read, table.store.stat
+    monkeypatch.setattr(table.store, "read", lambda path: read.append(path) or read_path(path))
+    monkeypatch.setattr(table.store, "stat", lambda path: dated.append(path) or stat_path(path))
+    most_kept = full = 0
+    for number in range(120):
+        table.overwrite()
+        table.now_ms += HOUR_MS // 2
+        read.clear()
+        dated.clear()
+        clean(table.timeline(), 1, 25, table.now_ms, at_once=False)
+        if number >= 70:
+            most_kept = max(most_kept, len(table.on_disk()))
+            if len(read) > 10:
+                full += 1
+            else:
+                assert len(dated) <= 12
+    assert 5 <= full <= 10
+    # Those of the last 25 hours, and at most a tenth as many that have expired.
+    assert 50 <= most_kept <= 56
+    clean(table.timeline(), 1, 25, table.now_ms)
+    assert len(table.on_disk()) == 50
+
+
+def test_times_of_a_copied_folder_never_make_a_clean_take_more(table) -> None:
+    for _ in range(40):
+        table.overwrite()
+        table.now_ms += HOUR_MS
+    needed = {
+        path for version in range(29, 40) for path in table.timeline().snapshot(version).files["path"].to_pylist()
+    }
+    os.utime(table.store.local_path(log_path(24)), ns=(table.now_ms * 1_000_000,) * 2)
+    clean(table.timeline(), 1, 10.5, table.now_ms)
+    assert needed <= table.on_disk()
+    assert len(table.on_disk()) == 17
 
 
 def test_a_dry_run_tells_and_deletes_nothing(table) -> None:

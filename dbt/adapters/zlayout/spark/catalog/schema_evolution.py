@@ -293,7 +293,7 @@ def _columns(
 def holds(catalog: Catalog, narrow: Any, wide: Any, *, exactly: bool = False) -> bool:
     """Returns whether a type can hold every value of another type, by Spark's own rules for up-casts.
 
-    Structs have to have the same fields, by name: rows are moved so, and not by position.
+    Structs must have the same field names, because values are matched by name, not position.
 
     Args:
         exactly: Whether no value may be rounded, as whole numbers are in floats, or moved by a time zone.
@@ -306,7 +306,7 @@ def holds(catalog: Catalog, narrow: Any, wide: Any, *, exactly: bool = False) ->
             holds(catalog, kind, parts[1][name][0], exactly=exactly) and (parts[1][name][1] or not nullable)
             for name, (kind, nullable) in parts[0].items()
         )
-    if exactly and (narrow, wide) in _INEXACT:
+    if exactly and isinstance(narrow, str) and isinstance(wide, str) and (narrow, wide) in _INEXACT:
         return False
     cast = catalog.jvm.companion("org.apache.spark.sql.catalyst.expressions.Cast")
     kinds = [catalog.data_type(json.dumps(each)) for each in (narrow, wide)]

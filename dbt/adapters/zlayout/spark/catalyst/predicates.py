@@ -542,11 +542,13 @@ class _TermReader:
         return found + self._tried(node.children[-1])
 
     def _extreme(self, node: Node, op: Op) -> list[_Branch]:
-        """Reads greatest and least, which ignore nulls: where the column is null, the value is the constant."""
+        """Reads greatest and least, which ignore nulls: of a null and another value, it is the other."""
         if len(node.children) != 2 or sum(child.is_literal for child in node.children) != 1:
             raise NotUnderstoodError("it has other arguments than one column and one constant")
         constant, other = sorted(node.children, key=lambda child: not child.is_literal)
         term, value = self.only(other), scalar_of(constant, constant.type())
+        if not value.is_valid:
+            return [_Branch(None, term)]
         return [_Branch(Compare(op, term, value), term), _Branch(None, Value(value))]
 
     def _nanvl(self, node: Node) -> list[_Branch]:

@@ -57,9 +57,11 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.naming import instants_in_name, is_data_path
 from dbt.adapters.zlayout.timeline.log.entry import Commit
 from dbt.adapters.zlayout.timeline.log.file_slices import kept_deletes, without_logs
+from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.pending import (
+    PendingPlan,
     list_scheduled,
     plans_to_execute,
     schedule,
@@ -94,7 +96,7 @@ class ClusterSummary:
         groups_failed: Groups whose rows could not be read or written, and why. They are unchanged.
         resampled: Keys with new boundaries, because the data had outgrown the stored ones.
         files_with_logs: Number of base and log files of a merge-on-read table that need a compaction first.
-        dry_run: Whether nothing was written.
+        dry_run: Whether no row was rewritten: the figures are those of a plan.
         unfinished: Steps that failed after the commits and are left to the next writer, one sentence each.
         problems: One sentence for each pending plan that was deleted because it could not be read.
     """
@@ -239,13 +241,11 @@ class Clustering:
         """
         opened = self._open()
         planner = self._planner(opened)
-        others, taken = _plans_of_others(opened.store, planner.strategy)
+        replaced, taken = _older_plans(opened.store, planner.strategy)
         paths = planner.survey.opened.files["path"].combine_chunks()
         free = ~pc.is_in(paths, value_set=taken).to_numpy(False)
         outline = planner.outline(planner.choose(self._eligible(planner.survey.opened) & free))
         if outline.groups:
-            older = list_scheduled(opened.store, Action.REPLACECOMMIT)
-            replaced = [each for each in older if each.path not in others]
             schedule(opened.timeline, Action.REPLACECOMMIT, outline.to_dict(), replaces=replaced)
         return outline
 
@@ -273,7 +273,7 @@ class Clustering:
         store = self._open().store
         plans = plans_to_execute(store, Action.REPLACECOMMIT, instant, str(self.name))
         planned = [scheduled_groups(each.content.get("groups", ())) for each in plans]
-        # Newer plans first: they know more of the files.
+        # Newer plans first: they were made from newer files.
         groups = [group for each in reversed(planned) for group in each]
         done = self._cluster(lambda planner: self._live_groups(planner.survey.opened, groups))
         after = AfterCommit(done.version, self.progress)
@@ -303,7 +303,7 @@ class Clustering:
         group = PlannedGroup(
             partition="",
             paths=tuple(files["path"].to_pylist()),
-            rows=files.total_rows,
+            rows=row_count(opened.snapshot),
             size_bytes=files.total_bytes,
             reason="partition_by",
             files_after=max(1, round(files.total_bytes / planner.survey.cost_model.target_bytes)),
@@ -492,18 +492,18 @@ class Clustering:
         transaction: Transaction,
         summary: ClusterSummary,
     ) -> ClusterSummary:
-        written = self._untouched(timeline, written)
+        written, why = self._untouched(timeline, written), ""
         for _ in range(_COMMIT_TRIES):
             if not written:
                 break
             try:
                 return self._commit_groups(plan, written, transaction, summary)
             except ConflictError as conflict:
-                left = self._untouched(timeline, written)
+                why, left = str(conflict), self._untouched(timeline, written)
                 if len(left) == len(written):
-                    self._dropped += [_left_group(cut, str(conflict)) for cut, _ in written]
                     break
                 written = left
+        self._dropped += [_left_group(cut, why) for cut, _ in written]
         return summary
 
     def _commit_groups(
@@ -546,20 +546,18 @@ class Clustering:
         return False
 
 
-def _plans_of_others(store: Store, strategy: ClusterStrategy) -> tuple[set[str], pa.Array]:
-    """Returns the paths of pending plans of other strategies, and the data files in these plans."""
-    plans: set[str] = set()
+def _older_plans(store: Store, strategy: ClusterStrategy) -> tuple[list[PendingPlan], pa.Array]:
+    """Returns the pending plans of a strategy, and the data files in those of other strategies."""
+    own: list[PendingPlan] = []
     taken: list[str] = []
     for each in list_scheduled(store, Action.REPLACECOMMIT):
-        try:
+        with suppress(NewerFormatError):  # a plan of a newer release stays
             groups = scheduled_groups(each.content.get("groups", ()))
-        except NewerFormatError:
-            plans.add(each.path)
-            continue
-        if any(group.strategy != strategy for group in groups):
-            plans.add(each.path)
-            taken += [path for group in groups for path in group.paths]
-    return plans, pa.array(taken, pa.string())
+            if any(group.strategy != strategy for group in groups):
+                taken += [path for group in groups for path in group.paths]
+            else:
+                own.append(each)
+    return own, pa.array(taken, pa.string())
 
 
 def _left_group(cut: CutGroup, why: str) -> LeftGroup:

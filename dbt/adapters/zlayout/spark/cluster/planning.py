@@ -37,7 +37,7 @@ from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message, why_failed
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error, why_failed
 from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.rewrite.file_writer import needs_spark, parquet_settings
@@ -241,10 +241,8 @@ class KeySampler:
         survey, partition_by = self.survey, self.survey.layout.partition_by
         rows, size = int(survey.rows[files].sum()), int(survey.size_bytes[files].sum())
         source = self._source(files)
-        try:
+        with failing_as_write_error(survey.opened.location):
             staged = self._staged(files, source)
-        except Exception as error:
-            raise WriteError(f"{survey.opened.location}: {short_message(error)}; the table is unchanged") from error
         if source is None:
             sample, partitions = staged.key_sample(len(partition_by))
             return SampledKeys(sample, partitions, rows, size, 1.0, None)

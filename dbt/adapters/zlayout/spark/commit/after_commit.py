@@ -161,7 +161,9 @@ class AfterCommit:
         self._tell(f"version {self.version} is committed; {problem}; the next writer tries again")
 
     def clean(self, opened: TableSnapshot) -> None:
-        """Deletes the files that no retained version needs, and reports files of an `INSERT`. Never raises.
+        """Deletes the files that no retained version needs, if they are many, and reports files of an `INSERT`.
+
+        Never raises.
 
         Args:
             opened: The table at its newest version.
@@ -171,7 +173,8 @@ class AfterCommit:
             # The version was written just now, so its time in the store is the current time of the store's clock.
             now_ms = opened.store.stat(log_path(opened.version)).modified_ms
             needed_from = oldest_shown(opened, retention.hours, now_ms)
-            done = clean(opened.timeline, retention.versions, retention.hours, now_ms, needed_from=needed_from)
+            timeline = opened.timeline
+            done = clean(timeline, retention.versions, retention.hours, now_ms, needed_from=needed_from, at_once=False)
             if done.failed:
                 self.leave(f"{counted(len(done.failed), 'file')} of old versions cannot be deleted: {done.failed[0]}")
         with self.useful("it is unknown whether other tools wrote into the folder"):

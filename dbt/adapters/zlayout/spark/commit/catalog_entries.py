@@ -162,7 +162,8 @@ def _with_new_id(opened: TableSnapshot, name: TableName) -> TableSnapshot:
     # The entries in catalogs are the original's.
     forget_registrations(opened.store)
     # A published log holds the table's id. It goes first, because no later step would touch a log of another id.
-    for other_format, error in publish_formats(opened.store, opened.timeline, opened.table_id, PublishingConfig(()), 0):
+    withdrawn = publish_formats(opened.store, opened.timeline, opened.table_id, PublishingConfig(()), 0)
+    for other_format, error in list(withdrawn):
         raise UnsupportedError(
             f"{opened.location}: the {other_format} log of the copied table cannot be removed: {error}; remove it by "
             "hand and run this again"

@@ -143,10 +143,11 @@ class NewOptional:
         return _without_empty({partition: (*paths, *new.get(partition, ())) for partition, paths in kept.items()})
 
     def forget_staged(self, store: Store) -> None:
-        """Deletes the staged files whose content is now in slices."""
+        """Deletes the staged files whose content is now in slices. What fails is left to a clean of orphans."""
         for piece in (*self.filters.pieces, *self.lookups.pieces):
             if isinstance(piece, str):
-                store.delete_tree(piece.rpartition("/")[0])
+                with suppress(StoreError):
+                    store.delete_tree(piece.rpartition("/")[0])
 
 
 NOTHING_OPTIONAL = NewOptional()

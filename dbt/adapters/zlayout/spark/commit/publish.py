@@ -288,14 +288,15 @@ def publish_in(
         opened = _switched(catalog, name, opened, wanted)
     config = config_of(opened.snapshot)
     on, hours = config.publishing.formats or (), config.retention.hours
-    for each, error in publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours):
-        problem = f"readers of {each} do not see it: {short_message(error)}"
-        raise CommittedError(opened.version, problem, AGAIN) from error
+    failed = list(publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours))
+    if failed:
+        problems = [f"readers of {each} do not see it: {short_message(error)}" for each, error in failed]
+        raise CommittedError(opened.version, "; ".join(problems), AGAIN) from failed[0][1]
     return opened, versions_shown(opened.store, opened.table_id, on)
 
 
 def _switched(catalog: Catalog, name: TableRef, opened: TableSnapshot, publishing: PublishingConfig) -> TableSnapshot:
-    """Commits a version that differs in how it is published only."""
+    """Commits a version that differs only in how it is published."""
     with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
         base = transaction.known_base(name)
         config = replace(config_of(base), publishing=publishing)

@@ -18,12 +18,12 @@ from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.spark.jobs.jobs import frame_of_rows
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
+from dbt.adapters.zlayout.spark.rewrite.file_writer import check_whole
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE, GROUP, new_group_of
 from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
     RANK,
     IncomingRows,
-    check_whole,
     first_of,
     has_deleted_column,
     places_of,

@@ -97,7 +97,8 @@ class FileWriter:
     Attributes:
         spark: The session of the query.
         layout: Layout of the table's files.
-        not_null: Top-level columns that must not hold nulls.
+        not_null: Top-level columns that must not hold nulls, by the contract.
+        unique_key: Key columns of a merge_on_read table, which must not hold nulls either.
     """
 
     spark: SparkSession
@@ -105,6 +106,7 @@ class FileWriter:
     layout: TableLayout
     not_null: Sequence[str] = ()
     progress: Progress | None = None
+    unique_key: Sequence[str] = ()
 
     def write(
         self,
@@ -227,7 +229,7 @@ class FileWriter:
             target_file_bytes=sizing.target_file_bytes,
             row_group_rows=sizing.row_group_rows or _DEFAULT_ROW_GROUP_ROWS,
             settings=parquet_settings(layout, self.spark),
-            tracking=Tracking(layout.tracked, tuple(self.not_null), layout.filtered, layout.looked_up),
+            tracking=Tracking(layout.tracked, self._required, layout.filtered, layout.looked_up),
         )
 
     def arrow_writer(self, build: BuildTask) -> RowWriter:
@@ -254,7 +256,7 @@ class FileWriter:
             curve=self.layout.config.clustering.curve,
             row_group_rows=self.layout.config.file_sizing.row_group_rows,
             staging=staging_folder(build.instant),
-            required=tuple(self.not_null),
+            required=self._required,
             progress=self.progress,
             asked=self.layout.config.clustering.asked,
         )
@@ -267,11 +269,16 @@ class FileWriter:
         )
         return frame.select(*(functions.col(backquoted(name)) for name in _data_names(self.layout)), *folders)
 
+    @property
+    def _required(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.unique_key, *self.not_null)))
+
     def _check_required(self, files: Sequence[FileReport]) -> None:
         counts: dict[str, int] = {}
         for report in files:
             for name, nulls in report.nulls.items():
                 counts[name] = counts.get(name, 0) + nulls
+        check_whole({name: count for name, count in counts.items() if name in self.unique_key}, self.subject)
         check_not_null(self.subject, counts)
 
 
@@ -292,6 +299,22 @@ def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFra
         frame = frame.withColumns({each.name: column for each, column in zip(fields, checked, strict=True)})
     names = [*map(backquoted, (*_data_names(layout), *layout.partition_by)), *further]
     return frame.selectExpr(*(f"{name} as c{number}" for number, name in enumerate(names)))
+
+
+def check_whole(nulls: Mapping[str, int], subject: str) -> None:
+    """Checks that no key column holds a null.
+
+    Args:
+        nulls: Number of rows in which a key column is null, by its name.
+
+    Raises:
+        WriteError: A key column holds nulls. The message counts them.
+    """
+    if wrong := [f"{name} is null in {counted(count, 'row')}" for name, count in nulls.items() if count]:
+        raise WriteError(
+            f"{subject}: unique_key: {', '.join(wrong)}; every key column of a merge_on_read table needs a value. "
+            "The table is unchanged"
+        )
 
 
 def check_not_null(subject: str, nulls: Mapping[str, int]) -> None:

@@ -27,7 +27,6 @@ from dbt.adapters.zlayout.index.lookup.lookup_key import LookupKey
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
-from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import DECLARED_TYPE
 from dbt.adapters.zlayout.spark.history.changes import NET_CHANGE
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, why_failed
@@ -40,6 +39,7 @@ from dbt.adapters.zlayout.spark.read.values_condition import (
     spelling_of,
     values_condition,
 )
+from dbt.adapters.zlayout.spark.rewrite.file_writer import check_whole
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED
 from dbt.adapters.zlayout.spark.schema.types import fields_of, raw_fields, schema_json_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout
@@ -95,7 +95,7 @@ def with_deletes(
     try:
         # Checked as a filter first, because a filter accepts nothing but a condition.
         frame.where(condition)
-        selected: Any = frame.select(functions.expr(condition))
+        read = columns_read(frame, condition)
     except (AnalysisException, ParseException) as error:
         why = why_failed(error)
         columns = f"the columns {', '.join(frame.columns)}"
@@ -103,11 +103,10 @@ def with_deletes(
             [f"deleted_when: {condition!r} is not a condition over {columns}: {why}; write SQL as after WHERE"],
             subject,
         ) from error
-    read = selected._jdf.queryExecution().analyzed().references().toSeq()
     known = {name.lower() for name in stored}
-    only_read = {each.name() for each in members(read)} - {name for name in frame.columns if name.lower() in known}
+    only_read = {name for name in read if name.lower() not in known}
     left_out = [name for name in frame.columns if name in only_read]
-    # Nobody wants to store what `net_changes` says of a row.
+    # Users do not want the change type of `net_changes` stored, so it is not mentioned.
     told_of = [name for name in left_out if name != NET_CHANGE]
     if told_of and progress is not None:
         columns, are = ("columns", "are") if len(told_of) > 1 else ("column", "is")
@@ -115,6 +114,16 @@ def with_deletes(
     deleted = functions.coalesce(functions.expr(condition), functions.lit(False))
     kept = [functions.col(backquoted(name)) for name in frame.columns if name not in only_read]
     return frame.select(*kept, deleted.alias(DELETED))
+
+
+def columns_read(frame: DataFrame, expression: str) -> list[str]:
+    """Returns the columns of a frame that an SQL expression reads.
+
+    Raises:
+        AnalysisException, ParseException: It does not fit the frame.
+    """
+    selected: Any = frame.select(functions.expr(expression))
+    return [str(each.name()) for each in members(selected._jdf.queryExecution().analyzed().references().toSeq())]
 
 
 def with_deleted_column(schema_json: str) -> str:
@@ -240,7 +249,7 @@ class IncomingRows:
         """
         few = self._few_keys
         if few is None or any(times > 1 and None not in key for key, times in few.items()):
-            _check_unique(self.whole_keys(), self.keys, subject)
+            check_unique(self.whole_keys(), self.keys, subject)
 
     def may_match(self, table: DataFrame) -> DataFrame:
         """Returns the table's rows whose key may be among these rows'. Spark pushes the filter down to skip files."""
@@ -253,7 +262,7 @@ class IncomingRows:
         """SQL that is TRUE for exactly the table's rows whose key is among these rows'. None if it takes a join."""
         if self._few_keys is None or len(self.keys) > 1 or not self._conditions or self._conditions[0] == EVERY_ROW:
             return None
-        # Spark compares a CHAR with a constant in another way than with a column.
+        # Spark compares a CHAR with a constant differently than with a column.
         field = self.frame.schema[self.keys[0]]
         return self._conditions[0] if DECLARED_TYPE not in field.metadata else None
 
@@ -354,23 +363,7 @@ def check_keys(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
         WriteError: A key column holds nulls (the message counts them), or keys are duplicated (it shows three).
     """
     check_whole(null_counts(rows, keys), subject)
-    _check_unique(rows, keys, subject)
-
-
-def check_whole(nulls: Mapping[str, int], subject: str) -> None:
-    """Checks that no key column holds a null.
-
-    Args:
-        nulls: Number of rows in which a key column is null, by its name.
-
-    Raises:
-        WriteError: A key column holds nulls. The message counts them.
-    """
-    if wrong := [f"{name} is null in {counted(count, 'row')}" for name, count in nulls.items() if count]:
-        raise WriteError(
-            f"{subject}: unique_key: {', '.join(wrong)}; every key column of a merge_on_read table needs a value. "
-            "The table is unchanged"
-        )
+    check_unique(rows, keys, subject)
 
 
 def null_counts(rows: DataFrame, columns: Sequence[str]) -> dict[str, int]:
@@ -382,7 +375,12 @@ def _nulls(columns: Sequence[str]) -> list[Column]:
     return [functions.count_if(functions.col(backquoted(each)).isNull()) for each in columns]
 
 
-def _check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
+def check_unique(rows: DataFrame, keys: Sequence[str], subject: str) -> None:
+    """Checks that no two rows share a key.
+
+    Raises:
+        WriteError: Keys are duplicated. The message shows three of them.
+    """
     counted = rows.groupBy(*map(backquoted, keys)).agg(functions.count("*").alias(_TIMES))
     found = counted.where(f"{_TIMES} > 1").limit(3).collect()
     if found:

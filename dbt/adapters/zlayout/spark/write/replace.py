@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
@@ -21,6 +23,7 @@ from dbt.adapters.zlayout.config.table_config import OptionalIndexes, Partitioni
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ, TOMBSTONE
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, ConflictError
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import cast_to
@@ -42,7 +45,7 @@ from dbt.adapters.zlayout.spark.read.record_tables import (
 from dbt.adapters.zlayout.spark.read.relations import frame_of
 from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
 from dbt.adapters.zlayout.spark.rewrite.build import written_files
-from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, plain_frame
+from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, check_whole, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import log_build
 from dbt.adapters.zlayout.spark.schema.table_schema import (
     DELETED,
@@ -59,8 +62,8 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
     ChangeFeed,
     IncomingRows,
-    check_keys,
-    check_whole,
+    check_unique,
+    columns_read,
     known_keys,
     precombined,
     upserts_of,
@@ -69,6 +72,7 @@ from dbt.adapters.zlayout.spark.write.incoming_rows import (
 from dbt.adapters.zlayout.spark.write.table_place import Place, forget_old_place, place_for_writing
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
+from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.instant import hours_before
 from dbt.adapters.zlayout.timeline.log.file_slices import is_kept_deletes, is_log
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, positions_of, with_positions
@@ -165,20 +169,20 @@ class _Replacing:
         check_expressions(self.spark, self.wanted.config.indexes, layout, str(name))
         action = Action.COMMIT if before is None else Action.REPLACECOMMIT
         keys = layout.config.table_type.unique_key if layout.config.table_type.merges_on_read else ()
-        not_null = tuple(dict.fromkeys([*self.wanted.not_null, *keys]))
         cuts, layout = self._cuts(store, before)
         self.layout = layout
-        frame, writer = self._decided(), FileWriter(self.spark, str(name), layout, not_null, self.wanted.progress)
+        writer = FileWriter(self.spark, str(name), layout, self.wanted.not_null, self.wanted.progress, keys)
         with Transaction.begin(timeline, action, Operation.OVERWRITE) as transaction:
             self._check_base(transaction)
+            before, frame = transaction.base, self._decided()
             written = writer.write(store, transaction, upserts_of(frame), cuts=cuts)
             reports = (*written.files, *self._kept_deletes(frame, store, transaction))
-            if layout.config.table_type.merges_on_read and layout.config.table_type.ordering is None:
-                # With an ordering column, precombining has made the keys unique.
-                check_keys(self._written_keys(place.location, written), layout.config.table_type.unique_key, str(name))
+            if keys and layout.config.table_type.ordering is None and self.wanted.feed is None:
+                # Otherwise, the keys are unique already.
+                check_unique(self._written_keys(place.location, written), keys, str(name))
             with timed(self.phases, "commit"):
                 new = NewFiles.of(self.spark, store, transaction.instant, reports, layout)
-                summary = self._summary(written, before, new.overlap_depth(layout.keys))
+                summary = self._summary(written, new.files, before, new.overlap_depth(layout.keys))
                 change = Change(
                     adds=new.files,
                     schema_json=layout.schema_json,
@@ -236,7 +240,7 @@ class _Replacing:
         return opened
 
     def _layout_after(self, before: Snapshot | None) -> TableLayout:
-        """Returns the layout, with what the settings leave open as a version has it."""
+        """Returns the layout. What the settings leave open comes from the version."""
         if before is None:
             return self.layout
         usable = filterable_columns(self.layout.schema_json, self.layout.partition_by)
@@ -244,7 +248,7 @@ class _Replacing:
         return TableLayout.of(config, self.layout.schema_json, str(self.wanted.name))
 
     def _tell_of_another_place(self, entry: Entry | None, place: Place) -> None:
-        """Reports it if the table is rebuilt in another folder than its present one."""
+        """Tells the user if the table is rebuilt in a different folder."""
         if self.wanted.progress is None:
             return
         old, new = entry.location if entry is not None else "its place", place.location
@@ -271,14 +275,21 @@ class _Replacing:
         paths = [*config.clustering.columns]
         if not isinstance(config.statistics.columns, int):
             paths += config.statistics.columns
+        paths += [path for _, columns in config.indexes.column_sets for path in columns if path[0] != EXPRESSION]
         ordering = config.table_type.ordering
         stored = [*feed.stored_columns, *feed.unique_key, *wanted.not_null, *wanted.column_comments]
         stored += [*config.partitioning.columns, *(path[0] for path in paths), *([ordering] if ordering else [])]
+        for text in config.indexes.expressions:
+            with suppress(AnalysisException, ParseException):  # the settings are checked later
+                stored += columns_read(wanted.frame, text)
         names = {name.lower() for name in stored}
         return with_deletes(wanted.frame, feed.deleted_when, names, str(wanted.name), wanted.progress)
 
     def _decided(self) -> DataFrame:
-        """Returns one row per key if there is an ordering column. A change feed is computed, as it is read twice."""
+        """Returns one row per key if there is an ordering column.
+
+        A change feed is materialized because it is read twice.
+        """
         subject, table_type, feed = str(self.wanted.name), self.layout.config.table_type, self.wanted.feed
         frame = precombined(self.frame, table_type) if table_type.merges_on_read else self.frame
         if feed is None:
@@ -364,12 +375,12 @@ class _Replacing:
             return self.spark.createDataFrame([], schema)
         return self.spark.read.schema(schema).option(GLOB, False).option("basePath", root).parquet(*paths)
 
-    def _summary(self, written: Written, before: Snapshot | None, depth: float) -> dict[str, Any]:
+    def _summary(self, written: Written, adds: DataFiles, before: Snapshot | None, depth: float) -> dict[str, Any]:
         return {
             "rows": sum(each.file.row_count for each in written.files),
-            "files_added": len(written.files),
+            "files_added": len(adds),
             "files_removed": len(before.files) if before is not None else 0,
-            "bytes_added": sum(each.file.size_bytes for each in written.files),
+            "bytes_added": adds.total_bytes,
             "bytes_removed": before.files.total_bytes if before is not None else 0,
             "data_passes": written.data_passes,
             "overlap_depth": depth,

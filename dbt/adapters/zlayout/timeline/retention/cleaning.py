@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from dbt.adapters.zlayout.errors import StoreError
+from dbt.adapters.zlayout.errors import FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.instant import HOUR_MS
 from dbt.adapters.zlayout.timeline.files.naming import (
@@ -27,6 +28,7 @@ from dbt.adapters.zlayout.timeline.retention.past import (
     CleanRecord,
     combined,
     create_record,
+    last_clean,
     read_records,
     retire_records,
     stored_files,
@@ -35,6 +37,8 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, Pending, list_pending, liveness
 
 _TRIES = 5
+# Of retained versions, this share must have expired before a clean pays that is in no hurry.
+_WORTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ def clean(
     dry_run: bool = False,
     orphans: bool = False,
     needed_from: int | None = None,
+    at_once: bool = True,
 ) -> CleanResult:
     """Deletes the files that only expired versions need.
 
@@ -113,16 +118,24 @@ def clean(
         orphans: Also delete data and staged files of this format that no version lists and that are older than
             `retain_hours`. Files that other tools put into the folder are kept.
         needed_from: Oldest version that readers of another format still see; None if they see the newest.
+        at_once: Whether to delete all that is not needed now. Otherwise, nothing is deleted until a tenth as many
+            versions have expired as are retained. A clean reads the log entries of them all, which is too much for each
+            commit of a table that has many in its window.
 
     Raises:
         ValueError: `retain_versions` or `retain_hours` is too small.
     """
     if retain_versions < 1 or retain_hours < 0:
         raise ValueError(f"cannot retain {retain_versions} versions and {retain_hours} hours: at least 1 and 0")
-    if timeline.latest_version() is None:
+    newest = timeline.latest_version()
+    if newest is None:
         return CleanResult(0, 0, None, ())
     store = timeline.store
     since_ms = now_ms - int(retain_hours * HOUR_MS)
+    if not at_once:
+        known, oldest = last_clean(store), _oldest_retained(timeline, newest, retain_versions, since_ms)
+        if oldest - known.deleted_through <= _WORTH * (newest - oldest):
+            return CleanResult(0, 0, known.oldest_version, ())
     look = partial(_look, timeline, retain_versions, since_ms, now_ms, orphans, needed_from)
     found = look()
     for _ in range(_TRIES):
@@ -197,15 +210,25 @@ def _look(
 
 
 def _oldest_retained(timeline: Timeline, newest: int, retain_versions: int, since_ms: int) -> int:
-    # Version v was current until v + 1 was committed. Writers' clocks differ, so the store's time counts, and the
-    # search follows the log's order and ends at the first version that was replaced before the window.
-    oldest = newest
-    while oldest > 0:
-        replaced_ms = timeline.store.stat(log_path(oldest)).modified_ms
-        if oldest <= newest - retain_versions + 1 and replaced_ms <= since_ms:
-            break
-        oldest -= 1
-    return oldest
+    """Returns the newest version that was current when the window began, or an older one that must be retained."""
+    if newest < retain_versions:
+        return 0
+
+    # Writers' clocks differ, so the store's time counts.
+    def is_older_than_window(version: int) -> bool:
+        with suppress(FileMissingError):
+            return timeline.store.stat(log_path(version)).modified_ms <= since_ms
+        return False
+
+    # Steps back, each twice as far, and then halves the last step. The times of a copied folder may be in any order:
+    # what is found is then too old, and never too new.
+    within, found, step = newest - retain_versions + 2, newest - retain_versions + 1, 1
+    while found > 0 and not is_older_than_window(found):
+        within, found, step = found, max(0, found - step), 2 * step
+    while within - found > 1:
+        middle = (within + found) // 2
+        within, found = (within, middle) if is_older_than_window(middle) else (middle, found)
+    return found
 
 
 def _bases(timeline: Timeline, pending: Sequence[Pending]) -> list[int]:

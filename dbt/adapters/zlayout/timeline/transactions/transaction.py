@@ -214,7 +214,7 @@ class Transaction:
         # The order matters: an instant that another took is visible as a state file or, once that is gone, in the log.
         others = list_state_files(store)
         rivals = [file for file in others if file.instant == self.instant and file.path != requested]
-        if kind_of(self.operation, removes_files=False) is Kind.REWRITE:
+        if kind_of(self.operation, removes_files=False) in (Kind.REWRITE, Kind.OVERWRITE):
             wait_for_maintenance(self._timeline, self.instant, others)
         self.base = self._timeline.newest()
         if rivals or (self.base is not None and self.base.last_instant >= self.instant):
