@@ -442,6 +442,44 @@ def test_a_nested_column_and_a_plain_one_do_not_take_each_others_rows(spark):
                     table.append(spark.sql(f"select {other} c"), on_schema_change=policy)
 
 
+@pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
+def test_texts_are_as_long_as_their_columns_allow(spark, kind):
+    name, rows = f"z.limited_{kind}", "select id k, '{}' c, '{}' v from range(3)"
+    plain = f"{name}_plain"
+    for each in (name, plain):
+        spark.sql(f"create table {each} (k long, c char(5), v varchar(4)) using parquet")
+        spark.sql(f"insert into {each} {rows.format('a', 'b')}")
+    table = ZTable.adopt(spark, name, managed=True)
+    if kind == "merge_on_read":
+        ZTable.write(spark, name, spark.table(name), table_type=kind, unique_key="k", compaction="off")
+        table = ZTable.for_name(spark, name)
+    for texts in (("abcdef", "b"), ("a", "éèêëē")):
+        last = table.upsert if kind == "merge_on_read" else table.append
+        for change in (lambda df: table.merge(df, "k"), lambda df: table.delete_insert(df, "k"), last):
+            with pytest.raises(WriteError, match="a text in column `[cv]` is longer than (var)?char"):
+                change(spark.sql(rows.format(*texts)))
+        with pytest.raises(Exception, match="EXCEED_LIMIT_LENGTH"):
+            spark.sql(f"insert into {plain} {rows.format(*texts)}")
+    fits = rows.format("abc       ", "éèêë    ")
+    table.merge(spark.sql(fits), "k")
+    spark.sql(f"insert overwrite {plain} {fits}")
+    lengths = "select k, c, v, length(c), length(v) from {} order by k"
+    assert spark.sql(lengths.format(name)).collect() == spark.sql(lengths.format(plain)).collect()
+
+
+@pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
+def test_a_query_that_fails_is_one_kind_of_error_in_every_change(spark, kind):
+    settings = {"table_type": kind, "unique_key": "k"} if kind == "merge_on_read" else {}
+    table = ZTable.write(spark, f"z.fails_{kind}", spark.sql("select id k, id v from range(5)"), **settings)
+    rows = spark.sql("select id k, if(id = 3, cast(raise_error('no such rate') as long), id) v from range(5)")
+    last = table.upsert if kind == "merge_on_read" else table.append
+    changes = [lambda: table.merge(rows, "k"), lambda: table.delete_insert(rows, "k"), lambda: last(rows)]
+    for change in [*changes, lambda: table.delete("k > cast(raise_error('no such rate') as int)")]:
+        with pytest.raises(WriteError, match=f"z.fails_{kind}: .*no such rate.*; the table is unchanged"):
+            change()
+    assert ZTable.for_name(spark, table.name).version == 0
+
+
 def test_a_column_is_not_widened_to_a_type_that_rounds(spark):
     table = table_of(spark, "z.rounded", "select 9007199254740993L k")
     with pytest.raises(ConfigError, match="cannot hold all of its values"):

@@ -31,7 +31,7 @@ _INEXACT = frozenset(
     )
 )
 _SAME_FIELDS = "select the fields that the table has, or rebuild with --full-refresh"
-_CHAR = re.compile(r"char\((\d+)\)")
+_LIMITED_TEXT = re.compile(r"(char|varchar)\((\d+)\)")
 _GO_ON = "set on_schema_change to append_new_columns or sync_all_columns to go on, or rebuild with --full-refresh"
 
 
@@ -169,7 +169,7 @@ def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
         WriteError: A column cannot be stored in the table's type.
     """
     schema = StructType.fromJson(json.loads(schema_json))
-    frame = _padded(_spelled_as(frame, schema.names), schema)
+    frame = _within_lengths(_spelled_as(frame, schema.names), schema)
     try:
         return frame.to(schema)
     except AnalysisException as error:
@@ -190,16 +190,22 @@ def _spelled_as(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     return frame.withColumnsRenamed(renamed) if renamed else frame
 
 
-def _padded(frame: DataFrame, schema: StructType) -> DataFrame:
-    """Returns the rows with texts of CHAR columns padded with blanks, as Spark's INSERT stores them."""
+def _within_lengths(frame: DataFrame, schema: StructType) -> DataFrame:
+    """Returns the rows with texts of CHAR and VARCHAR columns as Spark's INSERT stores them.
+
+    Blanks at the end are cut off if there are too many, and those of CHAR are padded. A text that is longer without
+    them is an error when the query runs.
+    """
     found = {}
     for field in schema.fields:
-        length = _CHAR.fullmatch(str(field.metadata.get(DECLARED_TYPE, "")))
-        if length is not None and field.name in frame.columns:
-            name = backquoted(field.name)
-            found[field.name] = functions.expr(
-                f"if(length({name}) < {length[1]}, rpad({name}, {length[1]}, ' '), {name})"
-            )
+        declared = _LIMITED_TEXT.fullmatch(str(field.metadata.get(DECLARED_TYPE, "")))
+        if declared is not None and field.name in frame.columns:
+            kind, most = declared[1], int(declared[2])
+            text = functions.col(backquoted(field.name))
+            error = functions.raise_error(f"a text in column `{field.name}` is longer than {declared[0]} allows")
+            too_long = functions.length(functions.rtrim(text)) > most
+            stored = functions.when(too_long, error).otherwise(functions.substring(text, 1, most))
+            found[field.name] = functions.rpad(stored, most, " ") if kind == "char" else stored
     return frame.withColumns(found) if found else frame
 
 

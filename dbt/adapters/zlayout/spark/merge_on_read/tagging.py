@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import repeat
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.types import BooleanType, DateType, IntegralType, StringType, StructField, StructType
 
@@ -76,16 +78,11 @@ def assign(
     record_bytes = max(1.0, files.total_bytes / files.total_rows) if files.total_rows else _UNKNOWN_RECORD_BYTES
     file_bytes = _SHARE_OF_A_FILE * target_file_bytes
     rows_by_partition = {key: rows for key, rows in rows_by_partition.items() if rows * record_bytes < file_bytes}
-    room: dict[PartitionKey, dict[str, int]] = {}
-    for each in files:
-        key = tuple(value for _, value in each.partition)
-        if key in rows_by_partition:
-            sizes = room.setdefault(key, {})
-            sizes[each.group] = sizes.get(each.group, 0) + each.size_bytes
+    small = _small_groups(files, small_file_bytes) if rows_by_partition else {}
     found: dict[PartitionKey, list[GroupShare]] = {}
     for key, rows in rows_by_partition.items():
         shares, left = [], rows
-        for group, size_bytes in sorted(room.get(key, {}).items(), key=lambda pair: (pair[1], pair[0])):
+        for size_bytes, group in sorted(small.get(key, ())):
             fits = min(left, int((small_file_bytes - size_bytes) / record_bytes))
             if fits <= 0:
                 break
@@ -94,6 +91,19 @@ def assign(
         if left:
             shares.append(GroupShare(new_group(), left))
         found[key] = shares
+    return found
+
+
+def _small_groups(files: DataFiles, below_bytes: int) -> dict[PartitionKey, list[tuple[int, str]]]:
+    """Returns the sizes and names of the file groups below a size, by partition."""
+    folders = {f"p{number}": files.partition_values(name) for number, name in enumerate(files.partition_by)}
+    sizes = pa.table({**folders, "group": files["group"], "bytes": files["size_bytes"]})
+    sums = sizes.group_by([*folders, "group"]).aggregate([("bytes", "sum")])
+    small = sums.filter(pc.less(sums["bytes_sum"], below_bytes))
+    found: dict[PartitionKey, list[tuple[int, str]]] = {}
+    keys = zip(*(small[name].to_pylist() for name in folders), strict=True) if folders else repeat(())
+    for key, size_bytes, group in zip(keys, small["bytes_sum"].to_pylist(), small["group"].to_pylist(), strict=False):
+        found.setdefault(key, []).append((size_bytes, group))
     return found
 
 

@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit, CommitSu
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files, stored_drift
 from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
-from dbt.adapters.zlayout.spark.jobs.jobs import Progress, timed
+from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error, timed
 from dbt.adapters.zlayout.spark.read.session import open_managed
 from dbt.adapters.zlayout.spark.rewrite.arrow_rows import Written
 from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter
@@ -50,7 +50,7 @@ _ACTIONS = {Operation.INSERT_OVERWRITE: Action.REPLACECOMMIT}
 
 @dataclass(frozen=True)
 class Modification:
-    """A request for a change of rows, apart from the change itself.
+    """Everything about a change of rows except the plan.
 
     Attributes:
         operation: Operation, as the log names it.
@@ -112,6 +112,8 @@ ChangePlanner = Callable[[Target, Any], Planned]
 class RowChange(ABC, Generic[Planned]):
     """One change of rows, in one commit.
 
+    If old files do not fit the new columns or folders, another commit rewrites them first.
+
     Args:
         wanted: The request, apart from the change itself.
         plan: Plans the change.
@@ -127,6 +129,7 @@ class RowChange(ABC, Generic[Planned]):
         self.subject = str(wanted.name)
         self.phases: dict[str, float] = {}
         self._schema_plans: dict[tuple[str, tuple[str, ...]], SchemaPlan] = {}
+        self._layouts: dict[tuple[int, SchemaPlan], TableLayout] = {}
         self._frames: dict[str, DataFrame] = {}
 
     def run(self, entry: Entry, opened: TableSnapshot) -> tuple[TableSnapshot, CommitSummary]:
@@ -168,7 +171,10 @@ class RowChange(ABC, Generic[Planned]):
         return _ACTIONS.get(self.wanted.operation, Action.COMMIT)
 
     def _schema(self, opened: TableSnapshot) -> SchemaPlan:
-        """Plans the columns. Cached, because it is asked before and within the transaction, usually for one version."""
+        """Plans the columns.
+
+        Cached, because it is needed before and inside the transaction, usually for the same version.
+        """
         before = opened.row_schema_json, opened.partition_columns
         if before not in self._schema_plans:
             self._schema_plans[before] = self._plan_schema(opened)
@@ -226,6 +232,12 @@ class RowChange(ABC, Generic[Planned]):
         )
 
     def _layout(self, opened: TableSnapshot, schema: SchemaPlan) -> TableLayout:
+        """Returns the layout after the change. Cached like the columns."""
+        if (opened.version, schema) not in self._layouts:
+            self._layouts[opened.version, schema] = self._plan_layout(opened, schema)
+        return self._layouts[opened.version, schema]
+
+    def _plan_layout(self, opened: TableSnapshot, schema: SchemaPlan) -> TableLayout:
         before = config_of(opened.snapshot)
         wanted = self.wanted.settings or replace(before, indexes=OptionalIndexes())
         settings = wanted.after(before, filterable_columns(schema.schema_json, wanted.partitioning.columns))
@@ -264,7 +276,8 @@ class RowChange(ABC, Generic[Planned]):
             rows = aligned(
                 rows, with_deleted_column(layout.schema_json) if deletes else layout.schema_json, self.subject
             )
-        outcome = self._outcome(target, rows, transaction)
+        with failing_as_write_error(self.subject):
+            outcome = self._outcome(target, rows, transaction)
         written, removes = outcome.written, outcome.removes
         new = NewFiles.of(self.spark, store, transaction.instant, written.files, layout)
         files = new.files

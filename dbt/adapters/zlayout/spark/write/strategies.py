@@ -111,8 +111,6 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
         return tuple(one_spelling(value, kind) for value, kind in zip(values, kinds, strict=True))
 
     listed = None if whole or partitions is None else set(map(key_of, _keys(partitions, columns, target.subject)))
-    files = target.opened.files
-    keys = [key_of(value for _, value in each.partition) for each in files]
     replaced: set[PartitionKey] = set(listed or ())
 
     def removes(written: Sequence[FileReport]) -> tuple[str, ...]:
@@ -124,8 +122,8 @@ def overwrite(target: Target, frame: DataFrame, partitions: Sequence[Mapping[str
                 "filter the query, or list that partition too. The table is unchanged"
             )
         replaced.update(came)
-        gone = [path for path, key in zip(files["path"].to_pylist(), keys, strict=True) if whole or key in replaced]
-        return tuple(gone)
+        goes = np.array([whole or key_of(key) in replaced for key in target.opened.partition_keys], dtype=np.bool_)
+        return target.paths(goes[target.opened.partition_of_file])
 
     def key_conflict(added: DataFiles) -> str | None:
         theirs = {key_of(value for _, value in each.partition) for each in added}

@@ -150,19 +150,16 @@ def version_of_instant(timeline: Timeline, instant: str, subject: str) -> int:
     Raises:
         VersionNotFoundError: No version has this instant.
     """
-    version = newest = _newest(timeline, subject)
-    before: str | None = None
-    while version >= 0:
-        entry = timeline.read(version)
+    newest, before = _newest(timeline, subject), ""
+    for entry in timeline.headers():
         if entry.instant == instant:
-            return version
+            return entry.version
         if entry.last_instant < instant:
-            before = f"version {version} of {entry.last_instant} is the last before it; "
+            before = f"version {entry.version} of {entry.last_instant} is the last before it; "
             break
-        version -= 1
     shape = "" if is_instant(instant) else "an instant has 17 digits, yyyyMMddHHmmssSSS in UTC; "
     raise VersionNotFoundError(
-        f"{subject} has no version of instant {instant}; {shape}{before or ''}{_readable(timeline, newest)}"
+        f"{subject} has no version of instant {instant}; {shape}{before}{_readable(timeline, newest)}"
     )
 
 
@@ -174,12 +171,11 @@ def version_at_time(timeline: Timeline, time_ms: int, subject: str) -> int:
     Raises:
         VersionNotFoundError: All versions are newer.
     """
-    version = _newest(timeline, subject)
-    while version >= 0:
-        committed_ms = timeline.read(version).committed_ms
+    _newest(timeline, subject)
+    for entry in timeline.headers():
+        committed_ms = entry.committed_ms
         if committed_ms <= time_ms:
-            return version
-        version -= 1
+            return entry.version
     raise VersionNotFoundError(
         f"{subject} has no version at or before {_utc(time_ms)}; the first, version 0, is of {_utc(committed_ms)}"
     )
