@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -49,6 +51,15 @@ def test_an_unchanged_model_writes_nothing_and_says_so(dbt, spark):
     ZTable.for_name(spark, "main.ups").cluster(rewrite_all=True)
     ZTable.for_name(spark, "main.skips").cluster(rewrite_all=True)
     assert skipped(run(dbt))
+
+
+def test_a_process_that_runs_dbt_again_sees_the_files_of_other_processes(dbt, spark):
+    folder = Path(urlsplit(spark.sql("describe extended main.others").where("col_name = 'Location'").first()[1]).path)
+    assert skipped(run(dbt))
+    pq.write_table(pa.table({"id": pa.array([900], pa.int64())}), folder / "later.parquet")
+    done = run(dbt)
+    assert "main.others has other files" in done.log
+    assert not skipped(done)
 
 
 @pytest.mark.slow

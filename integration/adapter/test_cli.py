@@ -188,7 +188,7 @@ def test_a_table_is_maintained_by_its_folder(folder, logs, spark, tmp_path):
     assert "no wrong cells" in printed("verify", plain, "--data")
     column = ZTable.for_path(spark, plain).read().columns[0]
     indexes = "--bloom", column, "--lookup", f"concat({column}, '!')"
-    told = f" has Bloom filters of {column} and lookup indexes of concat({column}, '!'), "
+    told = f" has Bloom filters on {column}; lookup indexes on concat({column}, '!'), "
     assert told in printed("index", plain, *indexes)
     assert "no wrong cells" in printed("verify", plain, "--data")
     assert "has no optional indexes" in printed("index", plain, *indexes, "--drop")
@@ -209,7 +209,7 @@ def test_verify_fails_with_the_wrong_cells_on_stdout(folder, tmp_path):
 def test_a_copy_is_registered_and_its_entry_made_again(folder, spark, tmp_path):
     place = tmp_path / "a copy"
     shutil.copytree(folder, place)
-    assert printed("register", "main.copied", place).startswith("main.copied: the table in file:///")
+    assert printed("register", "main.copied", place).startswith("main.copied: registered, version ")
     catalog = Catalog(spark)
     catalog.remove(catalog.name("main.copied"))
     found = json.loads(printed("register", "main.copied", place, "--json"))

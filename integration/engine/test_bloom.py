@@ -349,8 +349,8 @@ def test_a_filter_that_lacks_a_value_is_found_by_verify(spark):
         "path": path,
         "column": "id",
         "cell": "bloom",
-        "stored": "a filter that lacks values",
-        "found": "50 of its values",
+        "stored": "an incomplete filter",
+        "found": "50 values that it lacks",
     }
 
 
@@ -503,5 +503,5 @@ def test_a_filter_of_an_expression_that_lacks_values_is_found_by_verify(spark):
         transaction.commit(nothing, index=lambda head: {**head.index, "bloom_filters": (new,)})
     (cell,) = ZTable.for_name(spark, "z.bloom_of_wrong").verify(data=True).to_pylist()
     assert (cell["path"], cell["column"], cell["cell"], cell["found"]) == (
-        path, "lower(email)", "bloom", "30 of its values",
+        path, "lower(email)", "bloom", "30 values that it lacks",
     )  # fmt: skip

@@ -134,6 +134,13 @@ def test_advice_fits_the_condition(spark, tables, condition, advice):
     assert unusable["advice"] == advice if advice is None else unusable["advice"].startswith(advice)
 
 
+@pytest.mark.parametrize("condition", ["greatest(id, null) > 18999", "least(null, id) < 1000"])
+def test_a_constant_null_does_not_count_in_greatest_and_least(spark, tables, condition):
+    assert spark.sql(f"select * from z.flat where {condition}").count() == 1000
+    (explained,) = explain_query(spark, f"select * from z.flat where {condition}")
+    assert 0 < explained.kept_files < explained.total_files / 4
+
+
 def schema_in_the_documentation():
     page = (Path(__file__).parents[2] / "docs" / "skipping.md").read_text("utf-8")
     return json.loads(re.search(r"```json\n(.+?)```", page, re.DOTALL)[1])

@@ -322,7 +322,7 @@ def test_entries_that_lack_values_are_found_by_verify(spark):
         transaction.commit(Change(opened.files[:0]), index=lambda head: {**head.index, LOOKUPS: new})
     (cell,) = ZTable.for_name(spark, "z.lookup_of_wrong").verify(data=True).to_pylist()
     assert (cell["path"], cell["column"], cell["cell"], cell["found"]) == (
-        path, "lower(email)", "lookup", "30 of its values",
+        path, "lower(email)", "lookup", "30 values that it lacks",
     )  # fmt: skip
 
 

@@ -216,7 +216,7 @@ def test_a_change_of_keys_names_the_command_that_rewrites_old_files(spark):
         spark.sql(ROWS.format(60, 90)), settings=parse_table_config({"zorder": ["p", "v"]}), progress=lines.append
     )
     (told,) = [line for line in lines if "zorder" in line]
-    assert "zorder was id (zorder) and is p, v (zorder) from now on: existing files (1)" in told
+    assert "the clustering keys change from id (zorder) to p, v (zorder): existing files (1)" in told
     assert "dbt run-operation zlayout_cluster --args '{model: z.other_keys}'" in told
     table.append(spark.sql(ROWS.format(90, 95)), progress=lines.append)
     assert len([line for line in lines if "zorder" in line]) == 1

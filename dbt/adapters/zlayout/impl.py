@@ -442,6 +442,7 @@ class ZlayoutAdapter(SparkAdapter):
         """Returns the problems of a table's index as ``path`` and ``reason``. Empty if the index is fresh."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_index_fresh"))
         rows: Rows = table.index_status().to_pylist()
+        diagnostics.log_failures(f"{table.name}: {row['path']}: {row['reason']}" for row in rows)
         return rows
 
     @for_macros()
@@ -498,6 +499,7 @@ class ZlayoutAdapter(SparkAdapter):
         """Returns the wrong cells of a table's index: ``path``, ``column``, ``cell``, ``stored``, ``found``."""
         table = opened_table(self.session(), whole_table(relation, "zlayout_index_exact"))
         rows: Rows = table.verify(data).to_pylist()
+        diagnostics.log_failures(f"{table.name}: {indexes.cell_text(row)}" for row in rows)
         return rows
 
     @for_macros()
@@ -542,6 +544,7 @@ class ZlayoutAdapter(SparkAdapter):
         table = opened_table(self.session(), whole_table(relation, "zlayout_reads_as_locked"))
         names = ("table", "condition", "sentence", "cause")
         found = check_table(table, read_lock(self._in_project(path or LOCK_FILE)))
+        diagnostics.log_failures(each.sentence() for each in found)
         return [{name: each.to_dict()[name] for name in names} for each in found]
 
     @for_macros()

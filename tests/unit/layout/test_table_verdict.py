@@ -96,7 +96,7 @@ def test_partitions_are_judged_as_small_tables():
     """Each of four partitions is sorted. A lookup reads a file of each, and no layout reads less."""
     spans = cells(4)["a"] * 4
     found = judged(measured(partitions=[at // 4 for at in range(16)], a=spans))
-    assert found.sentence == "Good: a lookup on a reads 4 of 16 files"
+    assert found.sentence == "Good: a lookup on a reads 4 of 16 files (4 partitions with files of their own)"
 
 
 def test_clustering_cannot_separate_rows_of_one_value():
@@ -104,6 +104,18 @@ def test_clustering_cannot_separate_rows_of_one_value():
     found = judged(measured(a=same))
     assert found.level is Level.GOOD
     assert found.problems == ()
+
+
+def test_no_layout_of_two_files_is_worth_a_rewrite():
+    found = judged(measured(a=[(0, 9), (0, 9)]))
+    assert (found.level, found.problems) == (Level.GOOD, ())
+
+
+def test_logs_are_compacted_before_a_clustering():
+    wide = [(0, 100 + number) for number in range(16)]
+    assert judged(measured(a=wide)).problems[0].remedy == Remedy("cluster", "s.t")
+    with_logs = judged(measured(a=wide), merges_on_read=True, log_records=10, log_files=1)
+    assert with_logs.problems[0].remedy == Remedy("compact", "s.t")
 
 
 def test_small_and_empty_tables_are_good():

@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.config.known_keys import with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted, folded_name
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.ztable import ZTable
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def table_of(name: str, nodes: Nodes) -> str:
 def _some_of(nodes: Sequence[Mapping[str, Any]]) -> str:
     """Returns the names of the first few nodes, as a list of choices that more can follow."""
     names = sorted(node["name"] for node in nodes)
-    more = f"one of {len(names) - _MOST_NAMES:,} more, " if len(names) > _MOST_NAMES else ""
+    more = f"{counted(len(names) - _MOST_NAMES, 'other name')}, " if len(names) > _MOST_NAMES else ""
     return "".join(f"{name}, " for name in names[:_MOST_NAMES]) + more + ("or " if names else "")
 
 

@@ -481,7 +481,9 @@ class _Advising:
             notes=self._notes(),
             settings=tuple(self._settings(layout, found, opened_then)),
         )
-        return replace(advice, why=_why_of(advice, with_filters=self.may_index))
+        # Without a second file, no layout and no filter skips anything.
+        why = advice.notes[0] if self.files == 1 else _why_of(advice, with_filters=self.may_index)
+        return replace(advice, why=why)
 
     def _settings(self, layout: Layout, found: Mapping[ColumnPath, float], opened: float) -> Iterator[SettingAdvice]:
         """Yields the settings that the workload would choose otherwise, with the advised layout and indexes.
@@ -567,7 +569,7 @@ def _why_of(advice: Advice, *, with_filters: bool = True) -> str:
         return f"cluster the table by its keys ({keys}){and_filters}: {now}, then {advice.opened_then:.1%}"
     if filters:
         return f"keep the keys; add Bloom filters on {', '.join(filters)}: {now}, then {advice.opened_then:.1%}"
-    return f"keep the layout: {now}, and no change saves {advice.min_gain:.0%} of that in each of the trials"
+    return f"keep the layout: {now}, and no change would save {advice.min_gain:.0%} of that"
 
 
 def _shape(predicate: Expr) -> Hashable:

@@ -58,6 +58,8 @@ def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[
 
     >>> near_misses(["zorder_by", "tags", "uniqe_key"], DBT_KEYS)
     ['`zorder_by`: did you mean `zorder`?', '`uniqe_key`: did you mean `unique_key`?']
+    >>> near_misses(["zordering"], ())
+    ['`zordering`: did you mean `zorder`?']
     """
     sentences = []
     dbts = [key for key in keys_of(Scope.DBT) if key in known_other_keys]
@@ -66,7 +68,9 @@ def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[
             continue
         folded = key.lower().replace("-", "_")
         plain = folded.removeprefix(_PREFIX).lstrip("_")
-        near = [_OTHER_WORDS[plain]] if plain in _OTHER_WORDS else difflib.get_close_matches(plain, OWN_KEYS, 1, 0.75)
+        near = [_OTHER_WORDS[plain]] if plain in _OTHER_WORDS else difflib.get_close_matches(plain, OWN_KEYS, 3, 0.75)
+        # People get the end of a word wrong more often than its beginning.
+        near.sort(key=lambda each: not each.startswith(plain[:3]))
         near = near or difflib.get_close_matches(plain, dbts, 1, 0.9)
         if near:
             sentences.append(f"`{key}`: did you mean `{near[0]}`?")

@@ -135,6 +135,9 @@ def _parse_statistics(key: str, value: object, problems: list[str]) -> int | tup
 
 def _parse_formats(key: str, value: object, problems: list[str]) -> tuple[PublishFormat, ...] | None:
     given = value.split(",") if isinstance(value, str) else value
+    if value == "both":
+        problems.append(f"{key}: 'both' is not a format; write ['delta', 'iceberg']")
+        return None
     if not isinstance(given, list | tuple):
         problems.append(f"{key}: {value!r} is not a list of formats, such as ['delta']; [] publishes nothing")
         return None

@@ -73,9 +73,9 @@ def values_that_lack(paths: pa.Array, kinds: pa.Array, columns: pa.Array, missin
         columns: Names of the columns.
         missing: How many values each of them lacks.
     """
-    counted = pc.binary_join_element_wise(missing.cast(pa.string()), "of its values", " ")
+    counted = pc.binary_join_element_wise(missing.cast(pa.string()), "values that it lacks", " ")
     is_filter = pc.equal(kinds, "bloom")
-    stored = pc.if_else(is_filter, "a filter that lacks values", "entries that lack values")
+    stored = pc.if_else(is_filter, "an incomplete filter", "incomplete entries")
     cells = [*map(contiguous, (paths, columns, kinds, stored, counted))]
     return pa.Table.from_arrays(cells, schema=SCHEMA)
 

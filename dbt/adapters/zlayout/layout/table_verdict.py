@@ -7,7 +7,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 
@@ -18,6 +18,8 @@ from dbt.adapters.zlayout.quantities import counted, number_text
 _GOOD, _FAIR = 1.5, 3.0
 # Below this number of files, a table without keys is as good as one with keys.
 _FEW_FILES = 8
+# Up to this number of files, no layout is worth a rewrite.
+_TWO_FILES = 2
 # Clustering cannot separate the rows of one value: with this share of files of one value, a layout is at most fair.
 _MOSTLY_CONSTANT, _CONSTANT = 0.5, 0.9
 # Records in logs as a share of the rows.
@@ -207,6 +209,9 @@ def verdict_of(table: TableFigures, layout: ClusteringMeasures | None) -> TableV
         layout: The layout for its keys; for other columns in a table without keys. None if no column has statistics.
     """
     sentence, problem, reads = _layout(table, layout)
+    if problem is not None and problem.remedy is not None and table.log_records:
+        # A clustering leaves file groups with logs alone.
+        problem = replace(problem, remedy=Remedy("compact", table.name))
     problems = sorted([*([problem] if problem else []), *_other_problems(table)], key=lambda each: -each.level)
     level = problems[0].level if problems else Level.GOOD
     if problems and problems[0] is not problem and level > Level.GOOD:
@@ -224,7 +229,7 @@ def _layout(table: TableFigures, layout: ClusteringMeasures | None) -> tuple[str
     """Returns a sentence on the layout, its problem, and how many times the files of a good layout are read."""
     if not table.rows:
         return "the table has no rows", None, None
-    if table.files == 1:
+    if (table.files if layout is None else layout.files) == 1:
         return "1 file, which every query reads", None, None
     if not table.zorder or layout is None:
         return _without_keys(table, layout)
@@ -243,10 +248,14 @@ def _with_keys(
     level = Level.GOOD if excess <= _GOOD else Level.FAIR if excess <= _FAIR else Level.POOR
     if constant >= _MOSTLY_CONSTANT:
         level = min(level, Level.FAIR)
+    if layout.files <= _TWO_FILES:
+        level = Level.GOOD
     shown = list(reads)[:_MOST_KEYS] if level is Level.GOOD else [max(reads, key=lambda each: reads[each])]
     first, *others = (f"on {column} reads {_read(reads[column], layout)}" for column in shown)
-    sentence = f"a lookup {first} of {counted(table.files, 'file')}" + "".join(f", {other}" for other in others)
+    sentence = f"a lookup {first} of {counted(layout.files, 'file')}" + "".join(f", {other}" for other in others)
     if level is Level.GOOD:
+        if layout.partitions > 1:
+            sentence += f" ({counted(layout.partitions, 'partition')} with files of their own)"
         return sentence, None, excess
     sentence += f"; a good layout reads about {_read(max(1.0, reads[shown[0]] / excess), layout)}"
     if not table.managed:

@@ -36,7 +36,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.table.explanation import Explanation, explain
 from dbt.adapters.zlayout.timeline.files.naming import is_data_path, is_own_name
 from dbt.adapters.zlayout.timeline.log.entry import CommitHeader
-from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
+from dbt.adapters.zlayout.timeline.log.file_slices import base_files, is_kept_deletes, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_text
 from dbt.adapters.zlayout.timeline.transactions.last_row_change import rows_changed_ms
@@ -211,7 +211,8 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
     """Measures the files of a version.
 
     Args:
-        opened: The table. If it is only indexed, only files that the index knows are measured.
+        opened: The table. If it is only indexed, only files that the index knows are measured. Files of kept deletes
+            are never.
         columns: Names such as ``a`` and ``a.b``, in a list or separated by commas. None for the clustering keys or, in
             a table without keys, for all top-level columns with statistics.
 
@@ -219,8 +220,10 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
         ConfigError: A column does not exist or has no statistics.
     """
     types = measured_columns(opened, columns, subject)
-    statistics = opened.statistics.statistics(opened.files, list(types))
-    return clustering_measures(opened.files, statistics, types, opened.partition_of_file)
+    # Readers skip the files of kept deletes.
+    read = pc.invert(is_kept_deletes(opened.files))
+    files, partitions = opened.files.filter(read), opened.partition_of_file[read.to_numpy(zero_copy_only=False)]
+    return clustering_measures(files, opened.statistics.statistics(files, list(types)), types, partitions)
 
 
 def measure_keys(opened: TableSnapshot, subject: str) -> ClusteringMeasures | None:

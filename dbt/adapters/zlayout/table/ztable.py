@@ -1070,8 +1070,8 @@ class ZTable:
         Returns:
             ``version``, ``files_added``, ``files_removed``, ``files_changed``, ``files_rebuilt``, ``data_files``,
             ``repaired``, ``unreadable``, ``missing`` (files that are gone: queries that need them fail),
-            ``files_dropped``, ``filters_rebuilt`` (files of a managed table that lacked Bloom filters or lookup entries
-            and were read for them). This object then sees the new version.
+            ``files_dropped``, ``rows_dropped``, ``filters_rebuilt`` (files of a managed table that lacked Bloom filters
+            or lookup entries and were read for them). This object then sees the new version.
 
         Raises:
             UnsupportedError: The table is only indexed; or an orphan does not fit the table; or a missing file

@@ -129,7 +129,7 @@ def test_only_the_first_columns_are_listed() -> None:
         _information(columns=tuple(each.column for each in columns), by_column=columns)
     ).splitlines()
     assert len(lines) < 40
-    assert "  … and 30 more columns (json: true shows all)" in lines
+    assert "  … and 30 more columns (JSON shows all)" in lines
 
 
 def test_information_begins_with_the_verdict_and_keeps_the_rest_for_verbose() -> None:

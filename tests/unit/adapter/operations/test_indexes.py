@@ -61,9 +61,9 @@ def test_verify_names_missing_files() -> None:
 def test_the_verify_report_lists_some_wrong_cells_and_counts_the_rest() -> None:
     text = verify_text({"s.a": [], "s.b": [{**_CELL, "column": None}] + [_CELL] * 60}, as_json=False).splitlines()
     assert text[:2] == ["s.a: no wrong cells", "s.b: 61 wrong cells"]
-    assert text[2] == "  f'1.parquet  -.min: the index has 1, the file None"
+    assert text[2] == "  f'1.parquet  -.min: index: 1; file: None"
     assert text[3].startswith("  f'1.parquet  a.min: ")
-    assert text[-1] == "  … and 11 more (json: true shows all)"
+    assert text[-1] == "  … and 11 more (JSON shows all)"
     assert json.loads(verify_text({"s.b": [_CELL]}, as_json=True)) == [{"table": "s.b", "wrong": [_CELL]}]
 
 

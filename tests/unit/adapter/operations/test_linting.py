@@ -46,6 +46,8 @@ def test_the_line_with_most_words_of_the_condition_is_named() -> None:
     code = "select word\nfrom {{ ref('facts') }}\nwhere day > '2024-01-01'\n  and upper(word) = 'W7'"
     assert line_of(code, "(upper(word) = 'W7')") == 4
     assert line_of(code, "(nothing = 1)") == 1
+    column_first = "select lower(city) as city\nfrom c\nwhere lower(city) = 'x'"
+    assert line_of(column_first, "(lower(c.city) = 'x')") == 3
     assert line_of("", "(a = 1)") == 1
     assert line_of("select c.city from c\nwhere c.city like '%ln1'", "endswith(c.city, 'ln1')") == 2
 

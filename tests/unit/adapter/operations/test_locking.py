@@ -56,7 +56,7 @@ def test_a_damaged_lock_is_an_error_with_the_next_step(tmp_path: Path, text: str
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"lock file|format_version is 2"):
         read_lock(path)
-    with pytest.raises(ConfigError, match="write it with zlayout_lock"):
+    with pytest.raises(ConfigError, match="write it with `dbt run-operation zlayout_lock`"):
         read_lock(tmp_path / "none.json")
 
 

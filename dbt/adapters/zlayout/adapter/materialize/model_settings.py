@@ -246,7 +246,7 @@ def key_warning(wanted: ModelSettings, columns: Sequence[str]) -> str | None:
     known = {name.lower() for name in columns}
     spelled = zip(how.unique_key, spelled_as(columns, how.unique_key), strict=True)
     missing = [name for name, column in spelled if column is None]
-    # Of a merge-on-read table, the first run needs the key, and fails with the same words.
+    # A merge-on-read table needs the key in its first run, which fails with the same words.
     if not how.is_by_key or not missing or wanted.table_config.table_type.merges_on_read:
         return None
     near = difflib.get_close_matches(missing[0].lower(), sorted(known), n=1)

@@ -137,7 +137,8 @@ def reasons_to_run(
         found_now = source_now(spark, name)
         difference = found_now if isinstance(found_now, str) else found_now.difference(source)
         if difference is not None:
-            found.append(f"{name} {difference}")
+            own = name == f"{model.get('schema')}.{model.get('alias')}"
+            found.append(f"{'its own table, which it reads,' if own else name} {difference}")
     return found
 
 

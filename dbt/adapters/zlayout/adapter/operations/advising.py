@@ -223,7 +223,7 @@ def _lines(found: TableAdvice) -> Iterator[str]:
     head = ("condition", "weight", "from", "opens now", "then")
     yield from (f"  {line}" for line in ruled_lines(head, rows, right=(1, 3, 4)))
     if len(advice.predicates) > len(shown):
-        yield f"  … and {counted(len(advice.predicates) - len(shown), 'more condition')} (json: true shows all)"
+        yield f"  … and {counted(len(advice.predicates) - len(shown), 'more condition')} (JSON shows all)"
     yield from (f"  {each.setting}: {each.why}" for each in advice.settings)
     yield from (f"  note: {note}" for note in advice.notes)
 

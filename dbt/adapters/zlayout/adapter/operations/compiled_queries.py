@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _LOG = AdapterLogger("Zlayout")
 _KINDS = ("model", "test", "snapshot", "analysis")
 _PRUNING_TEST = "zlayout_prunes_at_least"
+# The names of temporary views, as `view_name` makes them.
+_OF_A_MACRO = re.compile(r"\bzlayout_(changes|at)_\w+_[0-9a-f]{8}\b")
 _MOST_BYTES = 4 << 20
 
 
@@ -89,7 +92,8 @@ class AnalysedQueries:
 
     Attributes:
         scanned: Each query that Spark can analyse, with its scans.
-        failed: Why Spark cannot analyse the others, by the name of the node.
+        failed: Why Spark cannot analyse the others, by the name of the node. Those that read a view of
+            ``zlayout_changes`` or ``zlayout_at`` are in neither: such a view exists only while its model runs.
     """
 
     scanned: Sequence[tuple[CompiledQuery, Sequence[QueryScan]]]
@@ -112,7 +116,8 @@ def analysed_queries(session: SparkSession, nodes: Nodes, target: Path | None) -
         target: The target folder.
     """
     scanned, failed = [], {}
-    for query in with_progress(list(compiled_queries(nodes, target)), "reading the queries of the project", "query"):
+    queries = [each for each in compiled_queries(nodes, target) if _OF_A_MACRO.search(each.sql) is None]
+    for query in with_progress(queries, "reading the queries of the project", "query"):
         try:
             scanned.append((query, scans_of_query(session, query.sql)))
         except Exception as error:  # noqa: PERF203 - of one node; the others still count

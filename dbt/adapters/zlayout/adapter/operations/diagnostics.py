@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dbt.adapters.zlayout.table.measures import ClusteringInformation
 
 _LOG = AdapterLogger("Zlayout")
+_MOST_FAILURES = 5
 Columns = Sequence[str] | str | None
 Row = dict[str, Any]
 _USAGE = "zlayout_explain needs {sql: '…'} or {model: …, predicate: '…'}"
@@ -101,6 +102,15 @@ def _layout(table: ZTable, columns: Columns) -> ClusteringInformation | None:
         if columns is not None:
             raise
         return None  # no column of the table has statistics
+
+
+def log_failures(lines: Iterable[str]) -> None:
+    """Logs the first lines on the failure of a test, and how many more there are: dbt itself only counts its rows."""
+    lines = list(lines)
+    for line in lines[:_MOST_FAILURES]:
+        _LOG.info(line)
+    if len(lines) > _MOST_FAILURES:
+        _LOG.info(f"… and {len(lines) - _MOST_FAILURES:,} more")
 
 
 def _failure_rows(table: ZTable, row: Row | None) -> list[Row]:
@@ -223,7 +233,10 @@ def _pruning_advice(files: int, percent: float) -> str:
     # If any row meets the condition, at least one file is read.
     most = 100 * (files - 1) / files
     if most >= percent:
-        return "cluster the table by the columns of the condition; zlayout_explain says why each file is read"
+        return (
+            "cluster the table by the columns of the condition, without partitions on others; zlayout_explain says why "
+            "each file is read"
+        )
     share = "cannot skip it" if files == 1 else f"can skip at most {math.floor(10 * most) / 10:g} percent of them"
     return (
         f"the table has {counted(files, 'file')}, and a condition that matches a row {share}; lower target_file_size to"
@@ -261,7 +274,7 @@ def _lines(found: ClusteringInformation) -> Iterator[str]:
         rows.append(_row("all together", found.overlap, found.constant_files, None, found.expected_files))
     yield from (f"  {line}" for line in ruled_lines(_HEAD, rows, right=_NUMBERS))
     if len(found.by_column) > len(shown):
-        yield f"  … and {counted(len(found.by_column) - len(shown), 'more column')} (json: true shows all)"
+        yield f"  … and {counted(len(found.by_column) - len(shown), 'more column')} (JSON shows all)"
     yield "  point, 1 %, 10 %: expected files read for one value, and for ranges of 1 % and 10 % of the rows"
     yield from _histogram(found)
     yield from (f"  note: {problem}" for problem in found.problems)

@@ -162,7 +162,12 @@ def refresh_line(table: str, done: Refreshed) -> str:
         else []
     )
     parts += [f"{_files(done.unreadable)} unreadable"] if done.unreadable else []
-    parts += [f"{counted(done.files_dropped, 'missing file')} dropped from the table"] if done.files_dropped else []
+    if done.files_dropped:
+        rows = counted(done.rows_dropped, "row")
+        parts.append(
+            f"{counted(done.files_dropped, 'missing file')} dropped from the table, and {rows}: a model that keeps its "
+            "rows does not load them again without --full-refresh"
+        )
     if done.missing:
         parts.append(f"{_files(done.missing)} MISSING from the folder: queries fail; {LOST_FILE_ADVICE}")
     if done.indexed_again:
@@ -187,14 +192,14 @@ def built_text(table: str, done: IndexBuilt, *, as_json: bool) -> str:
     """Returns which optional parts a table's index has after a change."""
     if as_json:
         return json_text({"table": table, **vars(done)})
-    columns = [f"Bloom filters of {', '.join(done.bloom)}"] if done.bloom else []
-    columns += [f"lookup indexes of {', '.join(done.lookup)}"] if done.lookup else []
+    columns = [f"Bloom filters on {', '.join(done.bloom)}"] if done.bloom else []
+    columns += [f"lookup indexes on {', '.join(done.lookup)}"] if done.lookup else []
     columns += [f"statistics of {', '.join(done.stats_expressions)}"] if done.stats_expressions else []
     parts = [f"{counted(done.files_read, 'file')} read"] if done.files_read else []
     if done.files_without:
         lack = "lacks" if done.files_without == 1 else "lack"
         parts.append(f"{counted(done.files_without, 'file')} that {lack} at least one of them")
-    has = " and ".join(columns) or "no optional indexes"
+    has = "; ".join(columns) or "no optional indexes"
     return f"{table}: version {done.version} has {has}{''.join(f', {part}' for part in parts)}"
 
 
@@ -213,9 +218,9 @@ def verify_text(found: Mapping[str, Sequence[Mapping[str, Any]]], *, as_json: bo
     lines = []
     for table, cells in found.items():
         lines.append(f"{table}: " + (counted(len(cells), "wrong cell") if cells else "no wrong cells"))
-        lines += map(_cell_line, cells[:_MOST_CELLS])
+        lines += [f"  {cell_text(cell)}" for cell in cells[:_MOST_CELLS]]
         if len(cells) > _MOST_CELLS:
-            lines.append(f"  … and {len(cells) - _MOST_CELLS:,} more (json: true shows all)")
+            lines.append(f"  … and {len(cells) - _MOST_CELLS:,} more (JSON shows all)")
     return "\n".join(lines) or "No table with a dbt-zlayout index."
 
 
@@ -224,8 +229,9 @@ def _files(paths: Sequence[str]) -> str:
     return f"{counted(len(paths), 'file')} ({paths[0]}{' …' if len(paths) > 1 else ''})"
 
 
-def _cell_line(cell: Mapping[str, Any]) -> str:
+def cell_text(cell: Mapping[str, Any]) -> str:
+    """Returns a wrong cell as text."""
     if cell["cell"] == LOST_FILE:
-        return f"  {cell['path']}: {cell['stored']}, but {cell['found']}"
+        return f"{cell['path']}: {cell['stored']}, but {cell['found']}"
     name = f"{cell['column'] or '-'}.{cell['cell']}"
-    return f"  {cell['path']}  {name}: the index has {cell['stored']}, the file {cell['found']}"
+    return f"{cell['path']}  {name}: index: {cell['stored']}; file: {cell['found']}"

@@ -30,6 +30,7 @@ _RULE = "zlayout/cannot-skip"
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|'[^']*'|\d+")
 _NOISE = frozenset("and or not is null in as spark_catalog cast true false select from where".split())  # noqa: SIM905
+_CONDITION = re.compile(r"\b(where|on|and|or|having|when|filter)\b|[<>=]", re.IGNORECASE)
 _QUALIFIED = re.compile(r"\b(?:spark_catalog\.)?[A-Za-z_]\w*\.[A-Za-z_]\w*\.([A-Za-z_]\w*)\b")
 _CAST = re.compile(
     r"\(?CAST\((?P<column>[\w.`]+) AS (?P<type>\w+)(?:\([\d, ]+\))?\) = (?P<value>-?[\d.]+|DATE '[^']+'|'-?\d+')L?\)?"
@@ -118,7 +119,7 @@ def lint_text(linted: Linted, kind: str) -> str:
         lines.append("The project has no queries.")
     else:
         lines.append(f"Every condition of {counted(linted.queries, 'compiled query')} can skip files.")
-    return "\n".join(lines if linted.failures is None else [*lines, f"{linted.failures}."])
+    return "\n".join(lines if linted.failures is None else [*lines, f"{linted.failures.rstrip('.')}."])
 
 
 def _lines(found: Finding) -> Iterator[str]:
@@ -299,13 +300,15 @@ def rewritten_condition(condition: str, integers: Collection[str] = ()) -> tuple
 def line_of(raw: str, condition: str) -> int:
     """Returns the number of the line that shares the most words with a condition; 1 if none shares any.
 
-    A literal also counts as part of a longer one: `LIKE '%x'` is `endswith(…, 'x')` in a plan.
+    A literal also counts as part of a longer one: `LIKE '%x'` is `endswith(…, 'x')` in a plan. Of lines that share as
+    many, the first that looks like a condition is taken, as a column of the query has the same words.
     """
     wanted = {word.lower() for word in _WORD.findall(condition)} - _NOISE
     texts = {word.strip("'") for word in wanted if word.startswith("'")} - {""}
-    scores = [
-        len(wanted & {word.lower() for word in _WORD.findall(line)}) + sum(text in line.lower() for text in texts)
-        for line in raw.splitlines()
-    ]
-    best = max(scores, default=0)
-    return scores.index(best) + 1 if best else 1
+    best, found = (0, False), 1
+    for number, line in enumerate(raw.splitlines(), 1):
+        words = wanted & {word.lower() for word in _WORD.findall(line)}
+        score = len(words) + sum(text in line.lower() for text in texts), _CONDITION.search(line) is not None
+        if words and score > best:
+            best, found = score, number
+    return found

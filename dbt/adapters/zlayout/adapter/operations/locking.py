@@ -27,6 +27,7 @@ LAYOUT = ("zorder", "partition_by", "bloom", "lookup", "stats_expressions")
 """What a lock keeps of a table's settings, by key."""
 _FORMAT = 1
 LOCK_FILE = "layout.lock.json"
+_WRITE = "`dbt run-operation zlayout_lock` or `zlayout lock`"
 
 _ADD = "add them to the model's config, or with zlayout_index"
 _LOST = (
@@ -127,7 +128,7 @@ class Lock:
             tables = {str(name): LockedTable.of_dict(table) for name, table in content["tables"].items()}
             return cls(tables, float(content["tolerance"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ConfigError([f"is not a lock file ({error}); write it again with zlayout_lock"], subject) from error
+            raise ConfigError([f"is not a lock file ({error}); write it again with {_WRITE}"], subject) from error
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,10 @@ def read_lock(path: Path) -> Lock:
         if path.stat().st_size > _MOST_BYTES:
             raise ConfigError([f"is larger than {_MOST_BYTES >> 20} MB, so it is not a lock file"], str(path))
         text = path.read_text("utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError([f"does not exist; write it with {_WRITE}"], str(path)) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([f"cannot be read ({error}); write it with zlayout_lock"], str(path)) from error
+        raise ConfigError([f"cannot be read ({error}); write it again with {_WRITE}"], str(path)) from error
     return Lock.of_text(text, str(path))
 
 
@@ -254,7 +257,7 @@ def check_table(table: ZTable, lock: Lock) -> list[Regression]:
     """
     name = plain_name(table.name)
     if name not in lock.tables:
-        raise ConfigError([f"the lock has no table {name}; write it again with zlayout_lock"], LOCK_FILE)
+        raise ConfigError([f"the lock has no table {name}; write it again with {_WRITE}"], LOCK_FILE)
     return list(_regressions(table, name, lock.tables[name], lock.tolerance))
 
 

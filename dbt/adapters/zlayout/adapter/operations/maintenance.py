@@ -62,7 +62,8 @@ def cluster_report(
         raise ConfigError(["sort_by: the columns belong to one table; give its model too"], "zlayout_cluster")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
     done = {table.name: _clustered(table, config_of_table(table.name, nodes), given) for table in tables}
-    return cluster_text(done, as_json=as_json, scheduled=bool(given.get("schedule")))
+    executed = any(given.get(name) for name in ("execute", "pending"))
+    return cluster_text(done, as_json=as_json, scheduled=bool(given.get("schedule")), executed=executed)
 
 
 def compaction_report(
@@ -170,16 +171,18 @@ def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any
     return table.cluster(progress=progress_of(table), **settings)
 
 
-def cluster_line(table: str, done: ClusterSummary) -> str:
+def cluster_line(table: str, done: ClusterSummary, *, executed: bool = False) -> str:
     """Returns what a clustering did or would do, in one line, plus a line for each group that was not rewritten.
 
-    A pending plan that could not be read also gets a line.
+    A pending plan that could not be read also gets a line. ``executed`` says that it was to execute pending plans.
     """
     problems = [f"  {problem}" for problem in done.problems]
     if not done.groups and not done.groups_dropped and not done.groups_failed:
-        return "\n".join([f"{table}: nothing to gain; {_lookup(done)}{_left_out(done)}", *problems])
+        if executed and not problems:
+            return f"{table}: no plan is pending"
+        return "\n".join([f"{table}: nothing to gain{_lookup(done)}{_left_out(done)}", *problems])
     if not done.files_removed:
-        line = f"{table}: no files rewritten; {_lookup(done)}"
+        line = f"{table}: no files rewritten{_lookup(done)}"
     else:
         files = f"{counted(done.files_removed, 'file')} → {done.files_added:,} ({size_text(done.bytes_rewritten)})"
         line = f"{table}: {'would rewrite ' if done.dry_run else ''}{files}{_arranged(done)}{_lookup_change(done)}"
@@ -191,13 +194,15 @@ def cluster_line(table: str, done: ClusterSummary) -> str:
     return "\n".join([line, *done.dropped_lines(), *done.failed_lines(), *problems])
 
 
-def cluster_text(done: Mapping[str, ClusterSummary], *, as_json: bool, scheduled: bool = False) -> str:
+def cluster_text(
+    done: Mapping[str, ClusterSummary], *, as_json: bool, scheduled: bool = False, executed: bool = False
+) -> str:
     """Returns what a clustering of some tables did or would do. A dry run also lists the groups of its plan."""
     if as_json:
         return json_text([{"table": table, "scheduled": scheduled, **each.to_dict()} for table, each in done.items()])
     lines = []
     for table, each in done.items():
-        lines.append(cluster_line(table, each))
+        lines.append(cluster_line(table, each, executed=executed))
         if each.dry_run:
             lines += _groups(each)
         if scheduled and each.groups:
@@ -206,7 +211,9 @@ def cluster_text(done: Mapping[str, ClusterSummary], *, as_json: bool, scheduled
 
 
 def _lookup(done: ClusterSummary) -> str:
-    return f"a point lookup reads {number_text(done.files_read_after)} of {counted(done.after.files, 'file')}"
+    if not done.after.files:
+        return ""
+    return f"; a point lookup reads {number_text(done.files_read_after)} of {counted(done.after.files, 'file')}"
 
 
 def _arranged(done: ClusterSummary) -> str:
@@ -241,7 +248,7 @@ def _groups(plan: ClusterSummary) -> list[str]:
         for each in plan.groups[:_MOST_GROUPS]
     ]
     if len(plan.groups) > _MOST_GROUPS:
-        lines.append(f"  … and {counted(len(plan.groups) - _MOST_GROUPS, 'more group')} (json: true shows all)")
+        lines.append(f"  … and {counted(len(plan.groups) - _MOST_GROUPS, 'more group')} (JSON shows all)")
     return lines
 
 

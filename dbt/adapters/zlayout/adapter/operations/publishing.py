@@ -57,7 +57,7 @@ def register_report(session: SparkSession, name: str, path: str, as_json: bool) 
     table = ZTable.register(session, name, path)
     if as_json:
         return json_text({"table": table.name, "location": table.location, "version": table.version})
-    return f"{table.name}: the table in {table.location}, version {table.version}"
+    return f"{table.name}: registered, version {table.version} in {table.location}"
 
 
 def files_bytes(session: SparkSession, table: str, version: int | None, kind: str) -> bytes:

@@ -18,7 +18,7 @@ from dbt.adapters.spark.connections import SparkConnectionManager
 
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse
-from dbt.adapters.zlayout.adapter.session.launch import session_for
+from dbt.adapters.zlayout.adapter.session.launch import forget_files, session_for
 from dbt.adapters.zlayout.spark.jobs.jobs import cancel_this_thread_by, check_not_cancelled, short_message
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
@@ -77,6 +77,7 @@ class ZlayoutConnectionManager(SparkConnectionManager):
     def cleanup_all(self) -> None:
         """Closes all connections at the end of a dbt command."""
         super().cleanup_all()
+        forget_files()
         type(self)._stopped_by = None
 
     @classmethod

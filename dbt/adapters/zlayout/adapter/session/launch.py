@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import every_text
 from dbt.adapters.zlayout.spark.jobs.workers import worker_line
 from dbt.adapters.zlayout.spark.jvm.callbacks import ensure_skipping
@@ -84,6 +86,16 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
         # Settings are applied once: each further time, Spark would warn about those that can no longer change.
         _APPLIED[:] = [(session.sparkContext.applicationId, dict(parameters))]
         return session
+
+
+def forget_files() -> None:
+    """Drops what the running session, if there is one, knows of the files of tables.
+
+    A process can run dbt more than once, and files may have come since.
+    """
+    if SparkContext._active_spark_context is not None:
+        with suppress(Exception):  # the next command finds out what is wrong with the session
+            Catalog(SparkSession.builder.getOrCreate()).forget_relations()
 
 
 def with_launch_defaults(parameters: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:

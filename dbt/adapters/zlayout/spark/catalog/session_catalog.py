@@ -339,7 +339,7 @@ class Catalog:
         return self._session.sharedState().cacheManager()
 
     def refresh(self, name: TableName) -> None:
-        """Drops everything that the session has cached of the table, including its rows."""
+        """Drops everything that the session has cached for the table, including its rows."""
         if self._cached_rows.isEmpty():
             self.forget_relation(name)
         else:
@@ -357,12 +357,16 @@ class Catalog:
         """Removes the plan from the relation cache. The next query loads the table as plain Spark does."""
         self._native.invalidateCachedTable(self._qualified_name(name))
 
+    def forget_relations(self) -> None:
+        """Removes all plans from the relation cache, and with them what Spark knows of the files of tables."""
+        self._native.invalidateAllCachedTables()
+
     def relation_cache(self) -> Any:
         """Returns the object that caches the session's relations: Spark's ``SessionCatalog`` (Py4J object)."""
         return self._native
 
     def grant_problem(self) -> str | None:
-        """Returns why the session's SQL has no GRANT: Spark's own has none, but a parser that was added may have it.
+        """Returns why the session's SQL has no GRANT. Spark's parser has none, but an extension's parser may.
 
         Returns:
             None if the session knows the statement. Nothing is granted.

@@ -385,13 +385,12 @@ class Planner:
     ) -> tuple[list[tuple[ChosenGroup, SampledKeys]], list[tuple[ChosenGroup, WriteError]]]:
         """Returns each group with its sampled keys, and the groups whose keys cannot be read."""
         sampled, failed = [], []
-        for number, group in enumerate(groups, 1):
-            self._tell(
-                f"sampling the keys of group {number:,} of {len(groups):,} ({counted(len(group.files), 'file')})"
-            )
+        files = sum(len(group.files) for group in groups)
+        self._tell(f"sampling the keys of {counted(len(groups), 'group')} ({counted(files, 'file')})")
+        for group in groups:
             try:
                 sampled.append((group, self._sampler.sample(self._mask(group))))
-            except WriteError as error:
+            except WriteError as error:  # noqa: PERF203 - of one group; the others go on
                 failed.append((group, error))
         return sampled, failed
 

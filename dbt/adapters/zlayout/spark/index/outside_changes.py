@@ -52,11 +52,13 @@ def missing_files(store: Store, files: DataFiles) -> tuple[str, ...]:
     return tuple(files.filter(pc.invert(pc.is_in(files["path"], value_set=stored)))["path"].to_pylist())
 
 
-def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, progress: Progress | None) -> int:
+def drop_missing(
+    spark: SparkSession, name: TableRef, opened: TableSnapshot, progress: Progress | None
+) -> tuple[int, int]:
     """Commits a version without the missing files. Their rows are lost.
 
     Returns:
-        The number of files dropped.
+        The number of files dropped, and of rows in them.
 
     Raises:
         UnsupportedError: The table is only indexed, or logs depend on a missing file.
@@ -71,7 +73,7 @@ def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, pro
         base = transaction.known_base(name)
         missing = missing_files(opened.store, base.files)
         if not missing:
-            return 0
+            return 0, 0
         _check_may_drop(name, base.files, missing)
         gone = base.files.filter(pc.is_in(base.files["path"], value_set=pa.array(missing)))
         summary = {
@@ -88,7 +90,7 @@ def drop_missing(spark: SparkSession, name: TableRef, opened: TableSnapshot, pro
         change = Change(nothing, missing, summary=summary)
         commit = commit_files(timeline.store, transaction, change, footer_table([], [], tracked))
     publish_committed(Catalog(spark), name, opened, AfterCommit(commit.version, progress))
-    return len(missing)
+    return len(missing), gone.total_rows
 
 
 def _check_may_drop(name: TableRef, files: DataFiles, missing: tuple[str, ...]) -> None:

@@ -94,7 +94,7 @@ def refresh_table(
     indexed = None if opened.managed else entry
     timeline = opened.timeline
     recover(timeline)
-    dropped = drop_missing(spark, name, opened, progress) if missing else 0
+    files_dropped, rows_dropped = drop_missing(spark, name, opened, progress) if missing else (0, 0)
     taken = take_orphans(spark, name, opened, progress) if orphans else 0
     snapshot = timeline.snapshot()
     if indexed is not None and indexed.partition_by != snapshot.partition_by:
@@ -114,7 +114,8 @@ def refresh_table(
     if indexed is None and not lost and (lacks_values(opened) or lacks_expressions(spark, opened)):
         opened, built = build_index(spark, name, (), (), (), progress)
         done = replace(done, version=built.version, filters_rebuilt=built.files_read)
-    return opened, replace(done, files_added=done.files_added + taken, missing=lost, files_dropped=dropped)
+    done = replace(done, files_added=done.files_added + taken, missing=lost)
+    return opened, replace(done, files_dropped=files_dropped, rows_dropped=rows_dropped)
 
 
 def _goal(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, progress: Progress | None) -> Goal:
@@ -191,7 +192,8 @@ class Refreshed:
         repaired: Whether index slices were damaged or missing, so that all were rewritten.
         unreadable: Files that are not Parquet files or could not be read. Queries always read them.
         missing: Files that a managed table lists but that are gone from its folder. Queries that need them fail.
-        files_dropped: Number of missing files that were dropped from the table, with their rows.
+        files_dropped: Number of missing files that were dropped from the table.
+        rows_dropped: Number of rows in them.
         filters_rebuilt: Number of files that lacked Bloom filters or lookup entries and were read for them.
         indexed_again: Whether another tool had overwritten the folder with the index, and a new one was made. It has
             the settings that were given. The table is no longer managed.
@@ -207,6 +209,7 @@ class Refreshed:
     unreadable: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     files_dropped: int = 0
+    rows_dropped: int = 0
     filters_rebuilt: int = 0
     indexed_again: bool = False
 

@@ -33,6 +33,10 @@ _TASK_FAILURE = re.compile(r"Job aborted due to stage failure: .*?\(TID \d+\)[^:
 _PYTHON_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*(?P<last>\S.*)")
 _JAVA_CLASS = re.compile(r"^(?:(?:java|javax|scala|org|com|io)\.(?:[\w$]+\.)*[\w$]+(?:Exception|Error): )+")
 _DEEPEST_CAUSE = 20
+_DISK_FULL = "No space left on device"
+# Spark's advice is for its own cache.
+_FILE_IS_GONE = re.compile(r"\.?\s*It is possible the underlying files have been updated\..*", re.DOTALL)
+_LOST_FILE = "; zlayout_verify names the files that a table has lost, and what to do"
 # Halving finds one bad file of a thousand in about twenty tries. If nothing can be read, it ends soon.
 _MOST_TRIES = 24
 
@@ -257,7 +261,7 @@ def short_message(error: BaseException, *, innermost: bool = False) -> str:
     text = _JAVA_CLASS.sub("", _TASK_FAILURE.sub("", causes[-1 if innermost else 0]).strip())
     tracebacks = _PYTHON_TRACEBACK.findall(text)
     text = tracebacks[-1] if tracebacks else _STACK.split(text, maxsplit=1)[0]
-    return text.strip().rstrip(";") or type(error).__name__
+    return _FILE_IS_GONE.sub(_LOST_FILE, text.strip()).rstrip(";") or type(error).__name__
 
 
 def every_text(error: BaseException) -> str:
@@ -294,7 +298,10 @@ def failing_as_write_error(subject: str) -> Iterator[None]:
     except ZlayoutError:
         raise
     except Exception as error:
-        raise WriteError(f"{subject}: {short_message(error)}; the table is unchanged") from error
+        why = short_message(error)
+        if _DISK_FULL in every_text(error):
+            why = "no space left on the device of the table's folder or of Spark's temporary folder (spark.local.dir)"
+        raise WriteError(f"{subject}: {why}; the table is unchanged") from error
 
 
 @contextlib.contextmanager

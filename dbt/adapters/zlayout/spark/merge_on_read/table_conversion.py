@@ -59,7 +59,7 @@ def of_type(
         publish(Catalog(spark), name, entry, opened, Description.of(entry), after)
         return open_managed(spark, name)
     if progress is not None:
-        progress(f"the table changes from {have.kind} to {asked.kind}")
+        progress(f"the table changes from {have.kind} to {asked.kind}, in a version of its own before the new rows")
     if opened.merges_on_read and wanted is not None:
         settings = replace(wanted, partitioning=config_of(opened.snapshot).partitioning)
         rows = rows_of(Catalog(spark), opened)

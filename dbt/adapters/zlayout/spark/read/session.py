@@ -203,8 +203,8 @@ def open_managed(spark: SparkSession, name: TableName) -> tuple[Entry, TableSnap
     entry, opened = open_named(spark, name)
     if not opened.managed:
         raise UnsupportedError(
-            f"{name} is only indexed: other tools write it; "
-            f"make it managed with ZTable.adopt(spark, '{name}', managed=True)"
+            f"{name} is only indexed: other tools write it; make it managed with `zlayout adopt {name} --manage`, or "
+            f"ZTable.adopt(spark, '{name}', managed=True)"
         )
     return entry, opened
 
@@ -247,7 +247,8 @@ def _not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
     if entry.view_text is not None:
         return TableNotFoundError(f"{name} is a view, which has no files; name a table that it reads")
     return TableNotFoundError(
-        f"{name} is not a dbt-zlayout table; build it as zordered_table, or index it with ZTable.adopt"
+        f"{name} is not a dbt-zlayout table; build it as zordered_table, or index it with zlayout_refresh_index or "
+        "ZTable.adopt"
     )
 
 

@@ -147,7 +147,7 @@ def tell_of_dropped(progress: Callable[[str], None] | None, before: OptionalInde
     if progress is None:
         return
     for each in before.beyond(after):
-        progress(f"the index {each} is removed: the settings do not name it, or its column is gone")
+        progress(f"the index {each} is dropped, because the settings no longer name it or its column is gone")
 
 
 def tracked_of(config: TableConfig, schema_json: str, partition_by: tuple[str, ...]) -> tuple[TrackedColumn, ...]:

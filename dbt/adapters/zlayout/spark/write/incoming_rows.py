@@ -403,11 +403,13 @@ def known_keys(unique_key: Sequence[str] | str, columns: Sequence[str], subject:
     found = spelled_as(columns, wanted)
     missing = [name for name, column in zip(wanted, found, strict=True) if column is None]
     if missing or not wanted:
-        what = ", ".join(repr(name) for name in missing) or "nothing"
-        raise ConfigError(
-            [f"unique_key: {what} is not a column of the table ({', '.join(columns)}); give one name or a list"],
-            subject,
-        )
+        have = f"the table, which has {', '.join(columns)}"
+        if missing:
+            are = "is not a column" if len(missing) == 1 else "are not columns"
+            problem = f"unique_key: {', '.join(map(repr, missing))} {are} of {have}"
+        else:
+            problem = f"unique_key: no column is named; give one or more of {have}"
+        raise ConfigError([problem], subject)
     return tuple(dict.fromkeys(column for column in found if column is not None))
 
 

@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.table_config import OptionalIndexes, TableConfig
 from dbt.adapters.zlayout.errors import ConflictError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import OnSchemaChange, SchemaPlan, aligned, plan_schema
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit, CommitSummary
@@ -142,6 +143,7 @@ class RowChange(ABC, Generic[Planned]):
             The table at its current version, and a summary of what was done.
         """
         started = time.perf_counter()
+        self._tell_of_columns(opened)
         if self._rewrites_old_files(opened):
             self._rewrite_old_files(entry, opened)
             entry, opened = open_managed(self.spark, self.wanted.name)
@@ -245,6 +247,18 @@ class RowChange(ABC, Generic[Planned]):
         check_expressions(self.spark, wanted.indexes, layout, self.subject)
         return layout
 
+    def _tell_of_columns(self, opened: TableSnapshot) -> None:
+        schema, tell = self._schema(opened), self.wanted.progress
+        if tell is None:
+            return
+        rows = counted(row_count(opened.snapshot), "row")
+        if schema.added:
+            tell(f"new columns, null in the older rows: {', '.join(schema.added)}")
+        if schema.dropped:
+            tell(f"columns dropped from the table, with the values of {rows}: {', '.join(schema.dropped)}")
+        if schema.retyped:
+            tell(f"columns of a wider type: {', '.join(schema.retyped)}; {rows} will be rewritten")
+
     def _tell_of_indexes(self, opened: TableSnapshot) -> None:
         if self.wanted.settings is None or self.wanted.progress is None:
             return
@@ -283,7 +297,7 @@ class RowChange(ABC, Generic[Planned]):
         files = new.files
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
         logs, counts = log_files(files), outcome.counts(files.total_rows, gone.total_rows)
-        counted = (row_count(base), counts.inserted - counts.deleted) if self.merges_on_read else None
+        rows_after = (row_count(base), counts.inserted - counts.deleted) if self.merges_on_read else None
         figures: dict[str, Any] = {
             "rows": files.total_rows,
             "rows_inserted": counts.inserted,
@@ -311,7 +325,7 @@ class RowChange(ABC, Generic[Planned]):
                     removes=removes,
                     schema_json=layout.schema_json if schema.changes else None,
                     layout=self._stored_layout(opened, schema),
-                    properties=partial(_properties_after, self.wanted, schema.dropped, counted),
+                    properties=partial(_properties_after, self.wanted, schema.dropped, rows_after),
                     summary={**figures, "seconds": dict(written.phases), **origin_summary(self.wanted.made_from)},
                     key_conflict=outcome.key_conflict,
                 )
@@ -343,7 +357,7 @@ class RowChange(ABC, Generic[Planned]):
             f"{', '.join(map(format_column_path, each.columns)) or 'nothing'} ({each.curve})" for each in (then, now)
         )
         self.wanted.progress(
-            f"zorder was {was} and is {becomes} from now on: existing files ({len(opened.files):,}) keep their "
+            f"the clustering keys change from {was} to {becomes}: existing files ({len(opened.files):,}) keep their "
             f"layout until a clustering rewrites those that gain from it: "
             f"dbt run-operation zlayout_cluster --args '{{model: {self.subject}}}'"
         )
@@ -378,19 +392,19 @@ class RowRewrite(RowChange[Rewrite]):
 
 
 def _properties_after(
-    wanted: Modification, dropped: tuple[str, ...], counted: tuple[int, int] | None, before: Mapping[str, Any]
+    wanted: Modification, dropped: tuple[str, ...], rows_after: tuple[int, int] | None, before: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Returns the table's properties after a change.
 
     Args:
         wanted: The request.
         dropped: Columns that the table no longer has, but that older files still hold.
-        counted: Number of rows before the change, and how many it added. None if the files show the number of rows.
+        rows_after: Number of rows before the change, and how many it added. None if the files show the number of rows.
         before: Properties of the version that the change follows.
     """
     after = with_changes_taken(with_batch(before, wanted.batch), wanted.changes_taken, str(wanted.name))
-    if counted is not None:
-        after = with_more_rows(after, *counted)
+    if rows_after is not None:
+        after = with_more_rows(after, *rows_after)
     if dropped:
         after[_DROPPED] = sorted({*before.get(_DROPPED, ()), *(name.lower() for name in dropped)})
     return after
