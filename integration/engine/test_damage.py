@@ -107,7 +107,9 @@ def test_each_step_down_of_a_manifest_can_be_read(spark, tmp_path):
     (manifests / "0.compact").unlink()
     top = 76
     (manifests / f"{top}.compact").write_bytes(content)
-    for version in spark_manifest._steps_down(top, 0):
+    steps = list(spark_manifest._steps_down(top, 0))
+    assert steps[-1] == 0
+    for version in steps:
         (manifests / f"{version}.compact").write_bytes(content)
         assert spark.read.parquet(table.location).count() == 10, (version, top)
         (manifests / f"{top}.compact").unlink()

@@ -294,7 +294,7 @@ def test_what_cannot_have_statistics_is_refused_before_anything_is_written(spark
         "datediff(date'today', ts)": "the current time", "datediff(to_date('to' || 'day'), ts)": "casts a text such as 'today'",
         "concat(email, '${suffix}')": "which Spark replaces", "hex(aes_encrypt(email, '0000111122223333'))": "encrypts values",
         "z.norm(email)": "it calls z.norm",
-        "count(email)": "no function of one row", "explode(array(email))": "no function of one row", "lower(nothing)": "nothing",
+        "count(email)": "does not depend on one row alone", "explode(array(email))": "does not depend on one row alone", "lower(nothing)": "nothing",
         "lower(": "syntax", "email": "columns have statistics by stats_columns", "1 + 1": "a constant", "array(email)": "has no",
         "mine(email)": "a user-defined function", "(select 1)": "a subquery", "n": "columns have statistics",
     }  # fmt: skip

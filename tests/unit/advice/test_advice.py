@@ -91,9 +91,12 @@ def test_a_table_of_one_file_has_nothing_to_gain():
 
 
 def test_a_partition_column_that_queries_need_is_proposed():
-    found = advised([query(equal("region", "r3"), 5), query(equal("region", "r5"), 4)])
-    assert found.partition_by == ("region",) or found.zorder == ("region",)
+    regions = [query(equal("region", f"r{number}"), 5) for number in range(8)]
+    found = advised([*regions, query(between("at", 0, 20_000), 3)])
+    assert (found.change, found.partition_by, found.zorder) == ("layout", ("region",), ("at",))
     assert found.opened_then < 0.12
+    # A key does as well if no other key is wanted.
+    assert advised(regions).partition_by == ()
 
 
 def test_a_partition_column_in_the_way_is_dropped():

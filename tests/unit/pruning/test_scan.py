@@ -135,7 +135,7 @@ def test_each_step_works_on_what_the_one_before_has_left() -> None:
     ]
     assert plan.candidates.tolist() == [True, True, False, False, False, False, True, False]
     assert plan.stage_of_file.tolist() == [-1, -1, 2, 0, 0, 0, -1, 1]
-    assert all(each.seconds >= 0 for each in plan.stages)
+    assert sum(each.seconds for each in plan.stages) > 0
 
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.exhaustive)])

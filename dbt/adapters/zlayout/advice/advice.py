@@ -233,8 +233,10 @@ class _Judged:
     clustered: tuple[float, ...]
     then: tuple[float, ...]
 
-    def gains(self, over: Sequence[float], of: Sequence[float]) -> tuple[float, ...]:
-        return tuple(1 - new / old if old > 0 else 0.0 for old, new in zip(over, of, strict=True))
+
+def _gains(over: Sequence[float], of: Sequence[float]) -> tuple[float, ...]:
+    """Returns the share that each new share of rows saves of an old one."""
+    return tuple(1 - new / old if old > 0 else 0.0 for old, new in zip(over, of, strict=True))
 
 
 @dataclass
@@ -354,10 +356,10 @@ class _Advising:
 
     def _change(self, layout: Layout, judged: _Judged) -> tuple[Change, tuple[float, ...]]:
         least = tuple(map(min, judged.now, judged.clustered))
-        gains = judged.gains(least, judged.then)
+        gains = _gains(least, judged.then)
         if layout != self.present.layout and min(gains) >= self.min_gain:
-            return "layout", tuple(round(each, 4) for each in judged.gains(judged.now, judged.then))
-        by_clustering = judged.gains(judged.now, judged.clustered)
+            return "layout", tuple(round(each, 4) for each in _gains(judged.now, judged.then))
+        by_clustering = _gains(judged.now, judged.clustered)
         if self.present.layout.zorder and min(by_clustering) >= self.min_gain:
             return "cluster", tuple(round(each, 4) for each in by_clustering)
         return "none", tuple(round(max(0.0, each), 4) for each in gains)

@@ -1,4 +1,4 @@
-"""Queries of the same shapes with other constants: a layout must not be good for the constants of yesterday only."""
+"""Queries of the same shapes with other constants: a layout must not suit only yesterday's constants."""
 
 from __future__ import annotations
 

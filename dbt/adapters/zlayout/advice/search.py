@@ -157,7 +157,7 @@ class _Search:
         while True:
             tried = [(self._cost(Layout(each, partition)), each) for each in self._neighbours(keys, partition)]
             least = min(tried, default=(cost, keys))
-            # A key less is welcome unless it costs something, a key more has to pay.
+            # Drop a key if that costs nothing; add one only if it pays.
             needed = cost * (1 - _WORTH_A_KEY) if len(least[1]) >= len(keys) else cost
             if least[0] >= needed:
                 return keys

@@ -111,7 +111,7 @@ def advice_for_table(
         size,
         present,
         min_gain,
-        # Of columns that are no partition columns, Spark would not skip by the values of a join.
+        # Spark skips by a join's values only for partition columns.
         may_partition=may_partition and not joined,
         may_choose_keys=may_choose_keys,
         may_index=may_index,
@@ -338,7 +338,7 @@ _NOTHING_COMPARED = "workload: no condition compares a column that has an order;
 
 def _queries(spark: SparkSession, schema_json: str, workload: Sequence[WeightedCondition], subject: str) -> list[Query]:
     given = [each for each in workload if each.source == GIVEN]
-    # Of what was observed, some may be about columns that the table no longer has.
+    # Some observed conditions may name columns that the table no longer has.
     observed = heaviest((each for each in workload if each.source != GIVEN), _MOST_OBSERVED)
     read = predicates_of(spark, schema_json, [each.sql for each in given], subject)
     some = predicates_that_fit(spark, schema_json, [each.sql for each in observed])

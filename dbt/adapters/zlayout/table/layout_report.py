@@ -222,8 +222,8 @@ def _figures(after: Snapshot, commit: Commit, readable: bool) -> VersionFigures:
 def _without_index(opened: TableSnapshot) -> int:
     """Returns how many files have no row in the index that fits them.
 
-    In the folder of a table that others write, every file counts. Footers are not read, other than for
-    ``information()``: a report may be about many tables.
+    In the folder of a table that others write, every file counts. Unlike ``information()``, this reads no footers,
+    because a report may cover many tables.
     """
     files = opened.snapshot.files if opened.managed else listed_files(opened.store, opened.partition_columns)
 

@@ -361,8 +361,9 @@ class ZTable:
     ) -> pa.Table:
         """Returns the files that hold the rows of a version, for tools that read Parquet files.
 
-        Of a merge-on-read table they are the base files, which do not show what is in logs: `compact` it first. Values
-        of partition columns are in folder names only. Files of older versions lack columns that were added since.
+        For a merge-on-read table, these are the base files, which do not show what is in logs: `compact` it first.
+        Values of partition columns are in folder names only. Files of older versions lack columns that were added
+        since.
 
         Args:
             version: As for `read`, like the other arguments.
@@ -468,7 +469,9 @@ class ZTable:
         return verdict_of(TableFigures.of_information(self.information()), measure_keys(self._opened, self.name))
 
     def layout_report(self, conditions: Sequence[WeightedCondition] = (), *, most_files: int = 1000) -> TableReport:
-        """Returns what a layout report says of the table. Without conditions, it reads log, index and folder alone.
+        """Returns what a layout report says about the table.
+
+        Without conditions, it reads only the log, the index and the folder.
 
         Args:
             conditions: The report says which files each of them reads. At most 40 are used; the page that
@@ -494,8 +497,8 @@ class ZTable:
     def rows_changed_at(self) -> datetime:
         """Returns when the table's rows last changed, in UTC. Clustering, compaction and indexing do not change rows.
 
-        For a table that other tools write, it is the time of its newest file. So it is for a managed table that nobody
-        has written since its adoption.
+        For a table that other tools write, it is the time of its newest file. The same holds for a managed table that
+        nobody has written since its adoption.
 
         Raises:
             TableNotFoundError: The table is only indexed, and has no files.

@@ -226,8 +226,8 @@ def test_only_writers_that_are_known_to_drop_bounds_for_nan_prove_that_there_is_
 @pytest.mark.parametrize("file", ["1.17.0", "1.18.0", "1.18.0-type-defined"])
 def test_no_release_of_parquet_java_is_taken_to_say_that_a_column_with_nan_has_none(file: str) -> None:
     tracked = [TrackedColumn(("x",), pa.float64(), True), TrackedColumn(("y",), pa.float32(), True)]
-    for column in footer_statistics(pq.read_metadata(PARQUET_JAVA / f"{file}.parquet"), tracked).columns:
-        assert (column.nan_count, column.null_count, column.value_count) == (None, 0, 3)
+    columns = footer_statistics(pq.read_metadata(PARQUET_JAVA / f"{file}.parquet"), tracked).columns
+    assert [(each.nan_count, each.null_count, each.value_count) for each in columns] == [(None, 0, 3)] * 2
 
 
 def test_a_file_whose_bounds_leave_nan_out_keeps_its_bounds_for_numbers() -> None:

@@ -95,7 +95,7 @@ def changes_relation(
         return f"(select *{change} from {relation.render()})"
     tracked = _keeps_position(model)
     how = read_model(model, None).incremental if tracked else IncrementalConfig()
-    if tracked and is_increment and not takes_all and how.only_adds and not relation.limit == 0:
+    if tracked and is_increment and not takes_all and how.only_adds and relation.limit != 0:
         raise CompilationError(
             f"{this}: with --sample, {MACRO} would add rows that the next run adds again; run it without --sample, or "
             "with incremental_strategy='merge' and a unique_key"

@@ -44,7 +44,7 @@ _NOT_A_FUNCTION_OF_A_ROW = (
 )
 # Spark's canonical form sorts the operands of these. Rounding, overflow and -0.0 depend on their order.
 _IN_ORDER = frozenset(("Add", "Multiply", "Greatest", "Least"))
-# What a text has of an object that is not a value: the number of a column in a plan, the address of an object.
+# Parts of an object's text that are not its value: the number of a column in a plan, the address of an object.
 _OF_ONE_PLAN = re.compile(r"#\d+L?|@[0-9a-f]+")
 _LOCAL_TIME = re.compile(r"timestamp(?!_ntz)")
 
@@ -164,7 +164,9 @@ class ExpressionForms:
             # Spark has put the body of a function that is written in SQL in place of the call.
             raise NotUnderstoodError(_OF_USERS)
         if nodes != ["Project", "LogicalRDD"] or analyzed.projectList().size() != 1:
-            raise NotUnderstoodError("it is no function of one row, such as an aggregate, a window or a generator")
+            raise NotUnderstoodError(
+                "it does not depend on one row alone: it is an aggregate, a window function or a generator"
+            )
         if casts_to_the_current_time(self._jvm, analyzed):
             raise NotUnderstoodError("it casts a text such as 'today' to a date or timestamp")
         return analyzed, optimized

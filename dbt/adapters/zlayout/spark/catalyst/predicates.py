@@ -220,7 +220,8 @@ class _Converter:
         ]
         found = conditions.pop()
         for branch, condition in zip(reversed(branches[:-1]), reversed(conditions), strict=True):
-            found = found if branch.guard is None else if_else(branch.guard, condition, found)
+            assert branch.guard is not None  # only the last branch has none
+            found = if_else(branch.guard, condition, found)
         return found
 
     def _comparison(self, node: Node) -> Expr:
@@ -256,7 +257,7 @@ class _Converter:
         begins = _literal_beginning(scalar_of(pattern, pa.string()).as_py(), str(node.jvm().escapeChar()))
         if not begins:
             raise NotUnderstoodError("the pattern begins with a wildcard", Remedy.STORE_SEARCHED_TEXT)
-        rest = Unknown(node.text(), "a pattern says nothing about files beyond its beginning", Remedy.NOT_NEEDED)
+        rest = Unknown(node.text(), "only the text before the first wildcard can skip files", Remedy.NOT_NEEDED)
         return And((self._each(operand, lambda term: StartsWith(term, pa.scalar(begins, term.type))), rest))
 
     def _in(self, node: Node) -> Expr:

@@ -341,7 +341,7 @@ class Planner:
         else:
             groups = plan_groups(candidates, seen.cost_model, self.config)
         groups = [replace(each, strategy=strategy) for each in groups]
-        # Spark leaves files without a row. They have no keys to cut along.
+        # Spark sometimes writes empty files, which have no keys to cut along.
         return [each for each in groups if not seen.layout.keys or survey.rows[each.files].any()]
 
     def outline(self, groups: Sequence[ChosenGroup]) -> ClusterPlan:
@@ -504,26 +504,19 @@ class Planner:
 
     def _reported(self, cuts: Sequence[CutGroup], resampled: tuple[str, ...]) -> ClusterPlan:
         survey = self.survey
-        if any(cut.reported.strategy.name == "sort" for cut in cuts):
-            # Only the sort itself shows which values of the clustering keys end up in which file.
-            before = survey.state
-            files = before.files + sum(cut.reported.files_after - len(cut.reported.paths) for cut in cuts)
-            groups = tuple(cut.reported for cut in cuts)
-            version, left_out = survey.opened.version, survey.files_with_logs
-            return ClusterPlan(version, groups, before, replace(before, files=files), resampled, left_out)
-        removed = np.zeros(len(survey.rows), bool)
-        for cut in cuts:
-            removed |= cut.files
-        added = [(cut.partition, cut.forecast.bounds, cut.forecast.rows) for cut in cuts if cut.forecast is not None]
-        before = survey.state
+        before, groups = survey.state, tuple(cut.reported for cut in cuts)
+        files = before.files + sum(group.files_after - len(group.paths) for group in groups)
         if not cuts:
             after = before
+        elif any(group.strategy.name == "sort" for group in groups):
+            # Only the sort itself shows which values of the clustering keys end up in which file.
+            after = replace(before, files=files)
         elif survey.layout.keys:
-            after = survey.state_after(removed, added)
+            removed = np.logical_or.reduce([cut.files for cut in cuts])
+            forecasts = [(cut.partition, cut.forecast) for cut in cuts if cut.forecast is not None]
+            after = survey.state_after(removed, [(place, each.bounds, each.rows) for place, each in forecasts])
         else:
-            files = before.files - int(removed.sum()) + sum(cut.reported.files_after for cut in cuts)
             after = replace(before, files=files, files_read=float(files))
-        groups = tuple(cut.reported for cut in cuts)
         return ClusterPlan(survey.opened.version, groups, before, after, resampled, survey.files_with_logs)
 
     def _mask(self, group: ChosenGroup) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Registers, renames and drops a table that is there already: its catalog entries, and its folder.
+"""Registers, renames and drops existing tables: its catalog entries, and its folder.
 
 A registration or a change of name that crashed is completed by a second call. A drop that crashed may leave the folder
 of a table that the catalog no longer has.

@@ -261,7 +261,7 @@ def commit_files(
 ) -> Commit:
     """Commits a change of files with its curve and its index slices.
 
-    Every commit that adds data files goes this way. A refresh of the index writes corrected statistics by itself.
+    Commits without new data go their own way: a conversion of the table's type, a rollback, and a refresh of the index.
 
     Args:
         transaction: The transaction. If it overwrites the table, base slices replace those of the index.
@@ -279,7 +279,7 @@ def commit_files(
     """
     check_not_cancelled()
     if curve is not None:
-        path = curve_path(transaction.instant, "arrow")
+        path = curve_path(transaction.instant)
         store.put(path, curve)
         change = replace(change, curve=path)
     if transaction.operation == Operation.OVERWRITE.value:

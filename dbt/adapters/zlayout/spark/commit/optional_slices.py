@@ -269,7 +269,7 @@ def _worth_folding(size_bytes: Mapping[str, int], sparse: Collection[str]) -> li
     """Returns which slices are worth writing as one: the small ones, if they are many.
 
     A slice that is larger than all smaller ones together stays as it is, so that a few small ones never make a commit
-    write a large one again. A byte is then written some ten times until it is in a slice that stays.
+    write a large one again. So a byte is rewritten about ten times before it reaches a slice that stays.
 
     Args:
         size_bytes: The size of each slice, by path.

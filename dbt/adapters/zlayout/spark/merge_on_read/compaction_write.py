@@ -34,7 +34,7 @@ from dbt.adapters.zlayout.spark.jobs.workers import use_driver_python
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups, queried, record_view
 from dbt.adapters.zlayout.spark.read.relations import frame_of, with_file
 from dbt.adapters.zlayout.spark.rewrite.build import BuildTask, written_files
-from dbt.adapters.zlayout.spark.rewrite.file_writer import FileWriter, needs_spark, plain_frame
+from dbt.adapters.zlayout.spark.rewrite.file_writer import DEFAULT_ROW_GROUP_ROWS, FileWriter, needs_spark, plain_frame
 from dbt.adapters.zlayout.spark.rewrite.log_writer import LogBuild, log_build
 from dbt.adapters.zlayout.spark.schema.arrow_columns import key_table
 from dbt.adapters.zlayout.spark.schema.table_schema import FILE, GROUP, with_log_columns
@@ -196,7 +196,6 @@ def _numbers(rows: pa.Table) -> pa.Array:
 
 # A file group stays one file, however large: new rows go to other groups long before this size.
 _ONE_FILE_BYTES = 1 << 40
-_ROW_GROUP_ROWS = 1 << 17
 _TASK_BYTES = 64 << 20
 _TASKS_A_CORE = 4
 
@@ -300,7 +299,7 @@ class SliceWriter:
 
     def _row_group_rows(self, model: CurveModel | None) -> int:
         wanted = self.layout.config.file_sizing.row_group_rows
-        return wanted or (model.row_group_rows if model is not None else _ROW_GROUP_ROWS)
+        return wanted or (model.row_group_rows if model is not None else DEFAULT_ROW_GROUP_ROWS)
 
     def _logs(self, opened: TableSnapshot, files: DataFrame, transaction: Transaction) -> list[FileReport]:
         plain = plain_frame(self.layout, queried(files, record_view(opened).newest), OP, INSTANT, SEQ, GROUP)

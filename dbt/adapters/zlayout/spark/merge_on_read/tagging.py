@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import frame_of_rows
 from dbt.adapters.zlayout.spark.read.record_tables import file_groups
 from dbt.adapters.zlayout.spark.rewrite.file_writer import check_whole
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE, GROUP, new_group_of
-from dbt.adapters.zlayout.spark.write.change_plan import RowCounts, Target
+from dbt.adapters.zlayout.spark.write.change_plan import KEYS_TAKEN, RowCounts, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
     RANK,
     IncomingRows,
@@ -199,16 +199,16 @@ class Tagger:
             for part, counted in rows.groupBy(_PART).agg(functions.expr(_TALLY)).collect()
         }
         total, inserted, updated, deleted = (sum(each[number] for each in tally.values()) for number in range(4))
-        homeless = {part: counted[-1] for part, counted in tally.items() if counted[-1]}
-        shares = self._shares(homeless)
+        without_group = {part: counted[-1] for part, counted in tally.items() if counted[-1]}
+        shares = self._shares(without_group)
         placed, new_rows = self._with_new_groups(rows, shares), None
         if feed:
             # A delete of an unknown key is always a log record, even if new rows become base files.
             placed = placed.withColumn(
                 GROUP, functions.expr(f"if({DELETED}, coalesce({GROUP}, {new_group_of(f'to_json({_PART})')}), {GROUP})")
             )
-        apart = sum(count for part, count in homeless.items() if part not in shares)
-        if apart:
+        for_base_files = sum(count for part, count in without_group.items() if part not in shares)
+        if for_base_files:
             new_rows = self._records(placed.where(f"{GROUP} is null"), UPSERT)
             placed = placed.where(f"{GROUP} is not null")
         parts = [self._records(placed.where(f"not {DELETED}"), UPSERT)]
@@ -226,7 +226,7 @@ class Tagger:
             total, deleted = total + records_of_gone, deleted + count
             parts.append(gone)
         records = reduce(lambda left, right: left.unionByName(right), parts)
-        logged = total - apart + (moved.count() if moved is not None else 0)
+        logged = total - for_base_files + (moved.count() if moved is not None else 0)
         return Records(records, logged, RowCounts(inserted, updated, deleted), self._key_conflict(sources), new_rows)
 
     def delete(self, keys: DataFrame) -> Records:
@@ -282,10 +282,10 @@ class Tagger:
         return set(self._partition_by) <= set(self._keys)
 
     @property
-    def _partitions_are_told(self) -> bool:
+    def _folders_give_partitions(self) -> bool:
         """Whether the folder of a file gives the partition columns of its rows, in any session.
 
-        Rows that must stay where their key is have to know that it is there: two keys may have one hash.
+        A row may stay in its partition only if the key is certainly there; two keys can share a hash.
         """
         if self._partition_by and not self.table_type.update_partition_path:
             return False
@@ -317,7 +317,7 @@ class Tagger:
         places = places_of(source, self.target)
         if places is None:
             return self._one_task_hinted(self._read_location(source, None), source)
-        simple = self.table_type.ordering is None and self._partitions_are_told and source.fetched_as_stored
+        simple = self.table_type.ordering is None and self._folders_give_partitions and source.fetched_as_stored
         if not simple or places.unknown.any():
             return self._one_task_hinted(self._read_location(source, places.candidates), source)
         keys, positions, others = places.in_one_base_file(self.target.opened)
@@ -359,7 +359,7 @@ class Tagger:
         return source.may_match(rows).join(keys, list(self._keys), "left_semi")
 
     def _computed_once(self, rows: DataFrame, source: IncomingRows) -> DataFrame:
-        """Returns rows that the first query over all of them computes."""
+        """Returns rows that are materialized by the first query that reads all of them."""
         return self._in_one_task(rows.localCheckpoint(eager=False), source)
 
     def _in_one_task(self, rows: DataFrame, source: IncomingRows) -> DataFrame:
@@ -465,7 +465,7 @@ class Tagger:
         def key_conflict(added: DataFiles) -> str | None:
             for each in sources:
                 if self._with_key_of(each, self.target.rows_of(added)).limit(1).count():
-                    return "it wrote rows with some of the same keys"
+                    return KEYS_TAKEN
             return None
 
         return key_conflict

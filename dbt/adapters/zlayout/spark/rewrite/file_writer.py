@@ -76,7 +76,7 @@ class OrderedTask:
             yield report.to_batch()
 
 
-_DEFAULT_ROW_GROUP_ROWS = 1 << 17
+DEFAULT_ROW_GROUP_ROWS = 1 << 17
 _ROWS_IN_A_BATCH = "10000"
 
 
@@ -227,7 +227,7 @@ class FileWriter:
             partition_by=layout.partition_by,
             model=None,
             target_file_bytes=sizing.target_file_bytes,
-            row_group_rows=sizing.row_group_rows or _DEFAULT_ROW_GROUP_ROWS,
+            row_group_rows=sizing.row_group_rows or DEFAULT_ROW_GROUP_ROWS,
             settings=parquet_settings(layout, self.spark),
             tracking=Tracking(layout.tracked, self._required, layout.filtered, layout.looked_up),
         )

@@ -20,6 +20,8 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+KEYS_TAKEN = "it wrote rows with some of the same keys"
+
 
 @dataclass(frozen=True)
 class Target:

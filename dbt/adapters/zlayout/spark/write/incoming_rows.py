@@ -270,12 +270,12 @@ class IncomingRows:
     def whole_few_keys(self) -> Sequence[tuple[Any, ...]] | None:
         """The distinct keys without a null, in fetched values. None if the driver does not know all of them exactly."""
         few = self._few_keys
-        if few is not None and not all(is_exact(value) for key in few for value in key):
+        if few is None or not all(is_exact(value) for key in few for value in key):
             return None
         types = {field.name: field for field in self.frame.schema}
-        # Spark compares a CHAR with a column in another way than by its bytes.
+        # Spark does not compare a CHAR with a column byte by byte.
         plain = all(key in self._spellings and DECLARED_TYPE not in types[key].metadata for key in self.keys)
-        return [key for key in few if None not in key] if few is not None and plain else None
+        return [key for key in few if None not in key] if plain else None
 
     @property
     def fetched_as_stored(self) -> bool:

@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.read.conditions import filtered, verdict_of_files
 from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, FILE
 from dbt.adapters.zlayout.spark.schema.types import fields_of
-from dbt.adapters.zlayout.spark.write.change_plan import Rewrite, RowCounts, Target
+from dbt.adapters.zlayout.spark.write.change_plan import KEYS_TAKEN, Rewrite, RowCounts, Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
     IncomingRows,
     has_deleted_column,
@@ -45,7 +45,6 @@ _KEY = "__zl_key"
 _COUNTED = "__zl_counted"
 # A table of so few bytes is searched in one task: the groups then need no shuffle, and no second job.
 _ONE_TASK_BYTES = 32 << 20
-_KEYS_TAKEN = "it wrote rows with some of the same keys"
 
 
 def append(frame: DataFrame) -> Rewrite:
@@ -261,7 +260,7 @@ def _replacement(target: Target, source: IncomingRows, matched: Mapping[int, int
         parts.insert(0, cast_to(kept, target.layout.schema_json))
 
     def key_conflict(added: DataFiles) -> str | None:
-        return _KEYS_TAKEN if target.rows_of(added).where(str(condition)).limit(1).count() else None
+        return KEYS_TAKEN if target.rows_of(added).where(str(condition)).limit(1).count() else None
 
     return Rewrite(
         rows=_union(parts),
@@ -344,7 +343,7 @@ class _Matching:
     def key_conflict(self, added: DataFiles) -> str | None:
         """Returns the reason for a conflict if files that another commit added hold a key of the incoming rows."""
         found = self._matches(self._target.rows_of(added)).limit(1).count()
-        return _KEYS_TAKEN if found else None
+        return KEYS_TAKEN if found else None
 
     def _matches(self, rows: DataFrame) -> DataFrame:
         candidates = self._source.may_match(rows).alias(self._target_alias)

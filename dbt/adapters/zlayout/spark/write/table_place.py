@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.publish.spark_manifest import check_log_not_lost
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, Entry, TableName, check_table_name
 from dbt.adapters.zlayout.spark.commit.catalog_entries import other_name_of
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
-from dbt.adapters.zlayout.store import Store, open_store
+from dbt.adapters.zlayout.store import open_store
 from dbt.adapters.zlayout.store.opening import place_problem
 from dbt.adapters.zlayout.store.uri import without_login
 from dbt.adapters.zlayout.timeline.files.table_file import (
@@ -49,11 +49,6 @@ class Place:
     timeline: Timeline
     table_file: TableFile
     set_aside: str | None = None
-
-    @property
-    def store(self) -> Store:
-        """The store of the location."""
-        return self.timeline.store
 
 
 def place_for_writing(catalog: Catalog, name: TableName, entry: Entry | None, location_root: str | None) -> Place:

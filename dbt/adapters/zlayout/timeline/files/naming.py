@@ -160,9 +160,9 @@ def instants_in_name(path: str) -> tuple[str, ...]:
     return tuple(_INSTANT_IN_NAME.findall(name))
 
 
-def curve_path(instant: str, suffix: str = "json") -> str:
+def curve_path(instant: str) -> str:
     """Returns the path of the curve model of a transaction."""
-    return f"{CURVE_FOLDER}/{instant}.{suffix}"
+    return f"{CURVE_FOLDER}/{instant}.arrow"
 
 
 def log_path(version: int) -> str:

@@ -16,6 +16,7 @@ from dbt.adapters.zlayout.timeline.files.naming import (
     DELETES_NAME,
     LOG_NAME,
     deletes_file_instant,
+    is_base_path,
     parse_log_file_name,
 )
 
@@ -126,7 +127,7 @@ def _slices(files: Iterable[DataFile]) -> list[FileSlice]:
     # A log is in the folder that its rows' values spell. The folder of its base can spell them otherwise: -0.0 or 01.
     places: dict[str, set[Partition]] = {}
     for each in files:
-        if parse_log_file_name(each.path) is None and deletes_file_instant(each.path) is None:
+        if is_base_path(each.path):
             places.setdefault(each.group, set()).add(each.partition)
     for each in sorted(files, key=lambda file: (_order(file), file.path)):
         (partition,) = places[each.group] if len(places.get(each.group, ())) == 1 else {each.partition}

@@ -60,7 +60,7 @@ def recover(timeline: Timeline) -> Recovered:
     states = [(pending, liveness(pending, store, runtime)) for pending in list_pending(store)]
     living = {pending.instant for pending, state in states if state is Liveness.LIVE}
     for pending, state in states:
-        # Of two with the same instant, one has written nothing yet; which one is decided when the live one has ended.
+        # If two share an instant, one has written nothing yet; which one is decided when the live one has ended.
         if pending.instant in living:
             continue
         plan = pending.plan(store)
