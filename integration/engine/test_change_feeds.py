@@ -236,6 +236,19 @@ def test_a_batch_of_a_stream_is_taken_once_and_deletes_need_no_value(spark):
     assert held(table) == [(1, 2, "new")]
 
 
+def test_files_of_kept_deletes_do_not_count_in_a_verdict(spark):
+    table = made(spark, "judged", [(k, 1, "old") for k in range(40)], ordering="o")
+    for first in (0, 10):
+        feed = [(k, 2, "", "D" if k % 5 == 0 else "U") for k in range(first, first + 20)]
+        table.upsert(frame(spark, feed), deleted_when=DELETED)
+        table.compact()
+    kept = [path for path in table.snapshot().files["path"].to_pylist() if ".deletes." in path]
+    assert (len(kept) > 0, table.information()["files"]) == (True, 1 + len(kept))
+    verdict = table.verdict()
+    assert (verdict.sentence, verdict.problems) == ("Good: 1 file, which every query reads", ())
+    assert table.clustering_information().files == 1
+
+
 def test_rows_that_come_while_a_feed_replaces_the_table_are_a_conflict(spark, monkeypatch):
     table = made(spark, "replaced", [(k, 1, "old") for k in range(3)])
     other, original = ZTable.for_name(spark, table.name), replacing.IncomingRows

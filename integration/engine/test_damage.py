@@ -3,9 +3,10 @@
 import shutil
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError, UnsupportedError
+from dbt.adapters.zlayout.errors import CorruptError, NewerFormatError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.publish import spark_manifest
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -138,3 +139,28 @@ def test_the_files_of_a_merge_on_read_table_are_not_adopted(spark):
     with pytest.raises(UnsupportedError, match="holds the files of a merge_on_read table"):
         ZTable.adopt(spark, "z.lost_records__files", managed=True)
     assert spark.table("z.lost_records").count() == 10
+
+
+@pytest.mark.parametrize("writer", ["arrow", "spark"])
+def test_a_changed_byte_within_a_page_is_never_written_again(spark, writer):
+    query = "select id k, id % 5 g, concat('some text ', uuid()) t from range({}, {})"
+    settings = {"zorder": ["k"], "compression": "none", "writer": writer}
+    table = ZTable.write(spark, f"z.pages_{writer}", spark.sql(query.format(0, 2000)), **settings)
+    table.append(spark.sql(query.format(2000, 4000)))
+    path = next(each.path for each in table.snapshot().files)
+    file = Path(table.location.removeprefix("file://"), path)
+    column = pq.ParquetFile(file).metadata.row_group(0).column(2)
+    content = bytearray(file.read_bytes())
+    begin = column.dictionary_page_offset or column.data_page_offset
+    content[begin + column.total_compressed_size // 2] ^= 1
+    file.write_bytes(content)
+    changes = (
+        lambda: table.cluster(rewrite_all=True),
+        lambda: table.merge(spark.sql("select 1L k, 0L g, 'x' t union all select 2500L, 0L, 'x'"), "k"),
+        lambda: table.delete("g = 1"),
+    )
+    version = ZTable.for_name(spark, table.name).version
+    for change in changes:
+        with pytest.raises(WriteError, match="(?i)checksum|CRC"):
+            change()
+    assert ZTable.for_name(spark, table.name).version == version

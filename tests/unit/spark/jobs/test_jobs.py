@@ -72,7 +72,7 @@ def test_the_message_of_the_innermost_cause_is_returned_if_asked_for() -> None:
 
 def test_the_message_of_a_failed_job_is_that_of_its_innermost_cause() -> None:
     reading = JavaThrowable("[FAILED_READ_FILE] cannot read f.parquet", JavaThrowable("not a Parquet file"))
-    assert short_message(JavaError(reading)) == "[FAILED_READ_FILE] cannot read f.parquet"
+    assert short_message(JavaError(reading)) == "[FAILED_READ_FILE] cannot read f.parquet: not a Parquet file"
     assert short_message(JavaError(JavaThrowable("Job aborted.", reading))) == "not a Parquet file"
 
 

@@ -118,7 +118,8 @@ class ArrowSource:
         local = store.local_path(path)
         source = pa.memory_map(str(local)) if local is not None else pa.BufferReader(store.read(path))
         dictionaries = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-        with source, pq.ParquetFile(source, read_dictionary=dictionaries) as file:
+        # A rewrite would give damaged rows a sound file.
+        with source, pq.ParquetFile(source, read_dictionary=dictionaries, page_checksum_verification=True) as file:
             yield file
 
 

@@ -169,6 +169,7 @@ class ParquetSettings:
             version="2.6",
             store_decimal_as_integer=True,
             write_page_index=True,
+            write_page_checksum=True,
             write_statistics=statistics,
             store_schema=False,
             **encodings.options(leaves, special_floats.negative_zero),

@@ -107,7 +107,7 @@ def values_in_file(store: Store, path: str, wanted: Wanted) -> FileValues:
     local = store.local_path(path)
     source = PartsFile(store, path) if local is None else str(local)
     # Parts of a remote file that lie close together come in one request.
-    with pq.ParquetFile(source, pre_buffer=local is None) as file:
+    with pq.ParquetFile(source, pre_buffer=local is None, page_checksum_verification=True) as file:
         schema, rules = file.schema_arrow, writer_rules(file.metadata.created_by or "", file.metadata.metadata or {})
         lacking = [each for each in wanted.columns if _is_absent(schema, each)]
         read = [each for each in wanted.columns if each not in lacking and _reads_alike(schema, each, rules.old_dates)]

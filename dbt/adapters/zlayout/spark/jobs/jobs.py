@@ -33,6 +33,7 @@ _TASK_FAILURE = re.compile(r"Job aborted due to stage failure: .*?\(TID \d+\)[^:
 _PYTHON_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*(?P<last>\S.*)")
 _JAVA_CLASS = re.compile(r"^(?:(?:java|javax|scala|org|com|io)\.(?:[\w$]+\.)*[\w$]+(?:Exception|Error): )+")
 _DEEPEST_CAUSE = 20
+_FAILED_READ, _SQL_STATE = "FAILED_READ_FILE", re.compile(r"[.\s]*(SQLSTATE: \w+)?\s*$")
 _DISK_FULL = "No space left on device"
 # Spark's advice is for its own cache.
 _FILE_IS_GONE = re.compile(r"\.?\s*It is possible the underlying files have been updated\..*", re.DOTALL)
@@ -261,6 +262,8 @@ def short_message(error: BaseException, *, innermost: bool = False) -> str:
     text = _JAVA_CLASS.sub("", _TASK_FAILURE.sub("", causes[-1 if innermost else 0]).strip())
     tracebacks = _PYTHON_TRACEBACK.findall(text)
     text = tracebacks[-1] if tracebacks else _STACK.split(text, maxsplit=1)[0]
+    if _FAILED_READ in text and len(causes) > 1 and causes[-1] not in text:
+        text = f"{_SQL_STATE.sub('', text)}: {_JAVA_CLASS.sub('', causes[-1]).splitlines()[0]}"
     return _FILE_IS_GONE.sub(_LOST_FILE, text.strip()).rstrip(";") or type(error).__name__
 
 

@@ -97,8 +97,17 @@ def frame_of(
 
 
 def _strict(jvm: Jvm) -> Any:
-    """Returns options with which Spark leaves no file out whatever the session says: its rows would be lost."""
-    return jvm.scala_map({"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"})
+    """Returns options with which Spark reads every file and every page as it was written, whatever the session says.
+
+    The rows of others would be lost, or written again as they are.
+    """
+    return jvm.scala_map(
+        {
+            "ignoreCorruptFiles": "false",
+            "ignoreMissingFiles": "false",
+            "parquet.page.verify-checksum.enabled": "true",
+        }
+    )
 
 
 def with_file(frame: DataFrame) -> DataFrame:
