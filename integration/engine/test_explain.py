@@ -9,6 +9,7 @@ import pytest
 
 from dbt.adapters.zlayout import enable
 from dbt.adapters.zlayout.adapter.operations.diagnostics import explanation_text
+from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
@@ -139,6 +140,13 @@ def test_a_constant_null_does_not_count_in_greatest_and_least(spark, tables, con
     assert spark.sql(f"select * from z.flat where {condition}").count() == 1000
     (explained,) = explain_query(spark, f"select * from z.flat where {condition}")
     assert 0 < explained.kept_files < explained.total_files / 4
+
+
+def test_a_condition_that_does_not_fit_is_one_kind_of_error(spark, tables):
+    table = ZTable.for_name(spark, "z.flat")
+    for wrong in ("nope = 1", "id = 'x'", "id = = 1"):
+        with pytest.raises(ConfigError, match=f"z.flat.*\n.*condition {wrong!r} does not fit the table"):
+            table.explain(wrong)
 
 
 def schema_in_the_documentation():

@@ -18,6 +18,8 @@ from dbt.adapters.zlayout.pruning.statistics.validation import Facts
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+# Half the distance of two ticks.
+_NEAR = 0.125
 _MOST_CHARACTERS = 24
 
 
@@ -104,14 +106,14 @@ def _axis(path: ColumnPath, facts: Facts | None, ranges: RowRanges, order: npt.N
 
 
 def _ticks(facts: Facts, ranges: RowRanges) -> list[str]:
-    """Returns for each tick the bound of a file that lies nearest to it."""
+    """Returns for each tick the bound of a file that lies nearest to it; empty if none is nearer than the next tick."""
     found = []
     for place in TICKS:
         to_start = np.where(
             ranges.has_values & facts.minimum.is_valid().to_numpy(False), abs(ranges.start - place), 2.0
         )
         to_end = np.where(ranges.has_values & facts.maximum.is_valid().to_numpy(False), abs(ranges.end - place), 2.0)
-        if not len(to_start) or min(to_start.min(), to_end.min()) > 1.0:
+        if not len(to_start) or min(to_start.min(), to_end.min()) > _NEAR:
             found.append("")
             continue
         bounds, nearest = (facts.minimum, to_start) if to_start.min() <= to_end.min() else (facts.maximum, to_end)

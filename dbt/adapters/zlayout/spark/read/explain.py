@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, ParseException
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import Constant
@@ -100,7 +100,7 @@ def _explained(spark: SparkSession, sql: str, unnamed: TableSnapshot | None) -> 
 
 
 def explain_predicate(
-    spark: SparkSession, table: TableRef, opened: TableSnapshot, predicate_sql: str
+    spark: SparkSession, table: TableRef, opened: TableSnapshot, predicate_sql: str, called: str = "condition "
 ) -> list[ExplainedScan]:
     """Explains ``select * from <table> where <predicate>``.
 
@@ -108,15 +108,23 @@ def explain_predicate(
         table: The table. By its name, it is explained at its newest version.
         opened: The version that is explained of a table by its folder.
         predicate_sql: A condition, as in a WHERE clause.
+        called: How errors call it.
 
     Returns:
         One scan. For a merge-on-read table two: first the scan of its rows, then the scan of the keys in its log
         files. An empty list when the optimizer proves that no row can match.
+
+    Raises:
+        ConfigError: The condition does not fit the table.
     """
-    if isinstance(table, TableName):
-        return explain_scans(spark, f"select * from {table.sql} where {predicate_sql}")
-    with view_of(rows_of(Catalog(spark), opened)) as view:
-        return explain_scans(spark, f"select * from {view} where {predicate_sql}", opened)
+    try:
+        if isinstance(table, TableName):
+            return explain_scans(spark, f"select * from {table.sql} where {predicate_sql}")
+        with view_of(rows_of(Catalog(spark), opened)) as view:
+            return explain_scans(spark, f"select * from {view} where {predicate_sql}", opened)
+    except (Py4JJavaError, PySparkException) as error:
+        why = why_failed(error)
+        raise ConfigError([f"{called}{predicate_sql!r} does not fit the table: {why}"], str(table)) from error
 
 
 def files_that_may_match(spark: SparkSession, table: TableRef, opened: TableSnapshot, where: str) -> pa.Array:
@@ -128,10 +136,7 @@ def files_that_may_match(spark: SparkSession, table: TableRef, opened: TableSnap
     Raises:
         ConfigError: The condition does not fit the table.
     """
-    try:
-        scans = explain_predicate(spark, table, opened, where)
-    except (AnalysisException, ParseException) as error:
-        raise ConfigError([f"where: {where!r} does not fit the table: {why_failed(error)}"], str(table)) from error
+    scans = explain_predicate(spark, table, opened, where, "where: ")
     if not scans:
         return pa.array([], pa.string())
     rows = scans[0]
