@@ -8,7 +8,8 @@ from comparing import same_checksum, same_rows
 from pyspark.sql import functions
 from pyspark.sql.types import StructType
 
-from dbt.adapters.zlayout.errors import CommittedError, ConfigError, UnsupportedError, WriteError
+from dbt.adapters.zlayout import enable
+from dbt.adapters.zlayout.errors import CommittedError, ConfigError, ConflictError, UnsupportedError, WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.read.relations import uninstall
@@ -457,3 +458,25 @@ def test_of_columns_that_differ_by_case_only_none_is_left_out_without_a_word(spa
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
     assert ZTable.for_name(spark, "z.case_only").version == table.version
+
+
+def test_a_query_of_the_table_itself_never_replaces_rows_that_it_has_not_seen(spark):
+    other = spark.newSession()
+    for session in (spark, other):
+        enable(session)
+    table = ZTable.write(spark, "z.of_itself", spark.range(10).selectExpr("id k"), zorder=["k"])
+    rows = spark.sql("select k from z.of_itself where k <> (select min(k) from z.of_itself)")
+    ZTable.for_name(other, "z.of_itself").append(other.sql("select 100L k"))
+    for made, feed in (
+        (rows, {}),
+        (rows.withColumn("op", functions.lit("U")), {"deleted_when": "op = 'D'", "unique_key": "k"}),
+    ):
+        with pytest.raises(ConflictError, match="the query reads this table at version 0, and another writer"):
+            ZTable.write(spark, "z.of_itself", made, zorder=["k"], **feed)
+    # Another layout is no change, and a version of the past is meant.
+    rows = spark.sql("select k from z.of_itself where k <> 0")
+    ZTable.for_name(other, "z.of_itself").cluster(rewrite_all=True)
+    ZTable.write(spark, "z.of_itself", rows, zorder=["k"])
+    assert sorted(row.k for row in spark.table("z.of_itself").collect()) == [*range(1, 10), 100]
+    ZTable.write(spark, "z.of_itself", table.read(version=0), zorder=["k"])
+    assert spark.table("z.of_itself").count() == 10

@@ -25,7 +25,7 @@ from dbt.adapters.zlayout.spark.catalyst.predictable import (
 )
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
-from dbt.adapters.zlayout.spark.read.file_index import IndexedFileIndex
+from dbt.adapters.zlayout.spark.read.file_index import FILE_INDEX, IndexedFileIndex
 from dbt.adapters.zlayout.spark.read.record_tables import (
     BASE_ROWS_PROPERTY,
     VIEW_PREFIX,
@@ -73,7 +73,6 @@ _PART_OF_NAME = re.compile(r"`((?:[^`]|``)+)`")
 # Temporary views of this package for which the files below them say everything: of an older version, and of records.
 _OF_FILES_BELOW = re.compile(rf"zlayout_at_\w+|{VIEW_PREFIX}[0-9a-f]{{32}}")
 # `ZlayoutFileIndex.toString`. Py4J returns no Python object for a proxy that comes back from the JVM.
-_FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
 # Path, size and modification time in Hadoop's text of a file. Its owner and the time of the last access do not count.
 _LISTED_FILE = re.compile(
     r"\w+\{path=(.*); isDirectory=false; length=(\d+); replication=\d+; blocksize=\d+; modification_time=(\d+); .*"
@@ -427,7 +426,7 @@ def _name_of(identifier: Any) -> TableName:
 def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, found: _Found) -> None:
     location = relation.location()
     shown = str(location.toString())
-    ours = _FILE_INDEX.fullmatch(shown)
+    ours = FILE_INDEX.fullmatch(shown)
     if ours is not None:
         index = installed(catalog, name) if name is not None else None
         if not isinstance(index, IndexedFileIndex):

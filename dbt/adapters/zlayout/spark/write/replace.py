@@ -35,6 +35,7 @@ from dbt.adapters.zlayout.spark.commit.publish import Description, leave_catalog
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error, timed
+from dbt.adapters.zlayout.spark.read.query_scans import versions_by_name
 from dbt.adapters.zlayout.spark.read.record_tables import (
     check_names_are_free,
     queried,
@@ -78,7 +79,7 @@ from dbt.adapters.zlayout.timeline.log.file_slices import is_kept_deletes, is_lo
 from dbt.adapters.zlayout.timeline.log.positions import ChangesTaken, positions_of, with_positions
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, batches_of, row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.transactions.change import Change
-from dbt.adapters.zlayout.timeline.transactions.last_row_change import REPARTITIONED, origin_summary
+from dbt.adapters.zlayout.timeline.transactions.last_row_change import REPARTITIONED, origin_summary, row_change_after
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
 from dbt.adapters.zlayout.timeline.transactions.writer_priority import yield_to_writers
@@ -173,7 +174,7 @@ class _Replacing:
         self.layout = layout
         writer = FileWriter(self.spark, str(name), layout, self.wanted.not_null, self.wanted.progress, keys)
         with Transaction.begin(timeline, action, Operation.OVERWRITE) as transaction:
-            self._check_base(transaction)
+            self._check_base(transaction, place)
             before, frame = transaction.base, self._decided()
             written = writer.write(store, transaction, upserts_of(frame), cuts=cuts)
             reports = (*written.files, *self._kept_deletes(frame, store, transaction))
@@ -262,8 +263,15 @@ class _Replacing:
                 f"the table is rebuilt at {new}; its folder {old} is deleted afterwards unless other tools write it"
             )
 
-    def _check_base(self, transaction: Transaction) -> None:
+    def _check_base(self, transaction: Transaction, place: Place) -> None:
+        """Checks that the frame has the rows of the version that it replaces, if it reads the table at all."""
         version = transaction.base.version if transaction.base is not None else None
+        for read in versions_by_name(self.wanted.frame, place.location) if version is not None else ():
+            if row_change_after(place.timeline.headers(), read) is not None:
+                raise ConflictError(
+                    f"{self.wanted.name}: the query reads this table at version {read}, and another writer has changed "
+                    "its rows since; make the query anew and run it again"
+                )
         if self.wanted.of_version not in (None, version):
             raise ConflictError(
                 f"{self.wanted.name}: another writer committed just now; nothing was rewritten; run it again"
