@@ -126,6 +126,8 @@ def test_a_condition_that_is_not_usable_comes_with_what_to_change(spark, tables)
         ("array_contains(array(id, p), 5)", "store the expression's value as a column"),
         ("s = 'is not a constant' or exists(array(id), x -> x = 1)", "store the expression's value as a column"),
         ("rand() < 0.5", None),
+        ("not s like 'A%1_'", "only the beginning of a text is in the statistics"),
+        ("id = (select max(w) from z.small)", "run the subquery first"),
     ],
 )
 def test_advice_fits_the_condition(spark, tables, condition, advice):
@@ -133,6 +135,13 @@ def test_advice_fits_the_condition(spark, tables, condition, advice):
     (unusable,) = [row for row in explained.conjuncts.to_pylist() if not row["usable"]]
     assert unusable["why_not"]
     assert unusable["advice"] == advice if advice is None else unusable["advice"].startswith(advice)
+
+
+def test_a_query_with_an_existence_join_is_explained(spark, tables):
+    (explained,) = explain_query(
+        spark, "select * from z.flat where id < 5 or p in (select k from z.small where w > 30)"
+    )[:1]
+    assert explained.kept_files == explained.total_files
 
 
 @pytest.mark.parametrize("condition", ["greatest(id, null) > 18999", "least(null, id) < 1000"])

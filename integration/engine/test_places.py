@@ -2,10 +2,12 @@
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
+from dbt.adapters.zlayout.errors import CommittedError, ConfigError, UnsupportedError
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -98,3 +100,54 @@ def test_a_table_renamed_in_sql_keeps_its_rows_when_its_old_name_is_built_again(
     assert not ZTable.for_name(spark, new).verify().num_rows
     ZTable.write(spark, old, spark.range(6), **settings)
     assert (ZTable.for_name(spark, old).location, spark.table(old).count()) == (built.location, 6)
+
+
+def test_the_folder_of_a_table_of_spark_goes_only_after_the_table_that_replaces_it_is_there(spark, monkeypatch):
+    name = "z.was_sparks"
+    spark.range(5).write.format("parquet").saveAsTable(name)
+    old = Path(urlsplit(Catalog(spark).find_named(name).location).path)
+    made, refused = Catalog.__init__, []
+
+    class RefusesOnce:
+        def __init__(self, native):
+            self._native = native
+
+        def __getattr__(self, method):
+            return getattr(self._native, method)
+
+        def createTable(self, *given):  # noqa: N802 - Java's name
+            if not refused:
+                refused.append(given)
+                raise RuntimeError("the metastore says no")
+            return self._native.createTable(*given)
+
+    def refusing(self, session):
+        made(self, session)
+        self._native = RefusesOnce(self._native)
+
+    with monkeypatch.context() as metastore:
+        metastore.setattr(Catalog, "__init__", refusing)
+        with pytest.raises(CommittedError, match="the metastore says no"):
+            ZTable.write(spark, name, spark.range(3), zorder=["id"])
+    assert spark.read.parquet(str(old)).count() == 5
+    ZTable.write(spark, name, spark.range(3), zorder=["id"])
+    assert spark.table(name).count() == 3
+    assert not old.exists()
+
+
+@pytest.mark.parametrize("table_type", ["copy_on_write", "merge_on_read"])
+def test_an_empty_table_of_spark_leaves_its_folder_to_the_table_that_replaces_it(spark, table_type):
+    name = f"z.was_empty_{table_type}"
+    spark.sql(f"create table {name} (id long) using parquet")
+    key = {"unique_key": "id"} if table_type == "merge_on_read" else {}
+    table = ZTable.write(spark, name, spark.range(3), table_type=table_type, **key)
+    assert spark.table(name).count() == table.read().count() == 3
+
+
+def test_files_of_a_table_of_spark_that_is_only_indexed_stay(spark):
+    name = "z.was_indexed"
+    spark.range(5).write.format("parquet").saveAsTable(name)
+    table = ZTable.adopt(spark, name)
+    ZTable.write(spark, name, spark.range(3), zorder=["id"])
+    assert spark.table(name).count() == 3
+    assert spark.read.parquet(table.location).count() == 5

@@ -114,8 +114,9 @@ def test_no_layout_of_two_files_is_worth_a_rewrite():
 def test_logs_are_compacted_before_a_clustering():
     wide = [(0, 100 + number) for number in range(16)]
     assert judged(measured(a=wide)).problems[0].remedy == Remedy("cluster", "s.t")
-    with_logs = judged(measured(a=wide), merges_on_read=True, log_records=10, log_files=1)
-    assert with_logs.problems[0].remedy == Remedy("compact", "s.t")
+    few, many = (judged(measured(a=wide), merges_on_read=True, log_records=at, log_files=1) for at in (10, 800))
+    assert [each.remedy and each.remedy.operation for each in few.problems] == ["cluster", "compact"]
+    assert [each.remedy and each.remedy.operation for each in many.problems] == [None, "compact"]
 
 
 def test_small_and_empty_tables_are_good():

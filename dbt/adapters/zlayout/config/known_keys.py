@@ -69,8 +69,8 @@ def near_misses(keys: Iterable[str], known_other_keys: Collection[str]) -> list[
         folded = key.lower().replace("-", "_")
         plain = folded.removeprefix(_PREFIX).lstrip("_")
         near = [_OTHER_WORDS[plain]] if plain in _OTHER_WORDS else difflib.get_close_matches(plain, OWN_KEYS, 3, 0.75)
-        # People get the end of a word wrong more often than its beginning.
-        near.sort(key=lambda each: not each.startswith(plain[:3]))
+        # A key with an ending is more likely than one with another beginning.
+        near.sort(key=lambda each: not plain.startswith(each))
         near = near or difflib.get_close_matches(plain, dbts, 1, 0.9)
         if near:
             sentences.append(f"`{key}`: did you mean `{near[0]}`?")

@@ -209,9 +209,9 @@ def verdict_of(table: TableFigures, layout: ClusteringMeasures | None) -> TableV
         layout: The layout for its keys; for other columns in a table without keys. None if no column has statistics.
     """
     sentence, problem, reads = _layout(table, layout)
-    if problem is not None and problem.remedy is not None and table.log_records:
-        # A clustering leaves file groups with logs alone.
-        problem = replace(problem, remedy=Remedy("compact", table.name))
+    if problem is not None and table.log_records > _SOME_LOGS * table.rows:
+        # A clustering leaves file groups with logs alone: the compaction that another problem names comes first.
+        problem = replace(problem, remedy=None)
     problems = sorted([*([problem] if problem else []), *_other_problems(table)], key=lambda each: -each.level)
     level = problems[0].level if problems else Level.GOOD
     if problems and problems[0] is not problem and level > Level.GOOD:
@@ -274,14 +274,14 @@ def _times_the_best(reads: Mapping[str, float], layout: ClusteringMeasures) -> f
 
 
 def _without_keys(table: TableFigures, layout: ClusteringMeasures | None) -> tuple[str, Problem | None, float | None]:
-    files = counted(table.files, "file")
+    files = counted(table.files if layout is None else layout.files, "file")
     if layout is None or not layout.by_column:
         text = f"no column has statistics, so every query reads all {files}; list columns in stats_columns"
         return text, Problem(Level.FAIR, text), None
     best = min(layout.by_column, key=lambda each: each.expected_files["point"] or math.inf)
     reads = best.expected_files["point"]
     sentence = f"no clustering keys; a lookup on {best.column} reads {_read(reads, layout)} of {files}"
-    if table.files < _FEW_FILES or reads <= _FEW_FILES:
+    if layout.files < _FEW_FILES or reads <= _FEW_FILES:
         return sentence, None, None
     more = "list the columns that queries filter by in zorder" if table.managed else "other tools write this table"
     return sentence, Problem(Level.FAIR, f"{sentence}, the fewest of all columns; {more}"), None

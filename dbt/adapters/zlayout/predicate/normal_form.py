@@ -31,6 +31,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     Term,
     Unknown,
 )
+from dbt.adapters.zlayout.predicate.remedies import Remedy
 
 # From this many alternatives on, equality comparisons of one term are merged into one IN list.
 _MERGED_FROM = 20
@@ -120,8 +121,10 @@ def _negation(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return per kind of lea
             return StartsWith(operand, prefix)
         case Constant(value):
             return Constant(None if value is None else not value)
-        case Unknown(text):
-            return replace(leaf, text=f"NOT ({text})")
+        case Unknown(text, _, remedy):
+            # Without the condition that it went along with, the rest of a pattern is all there is.
+            needed = Remedy.STORE_SEARCHED_TEXT if remedy is Remedy.NOT_NEEDED else remedy
+            return replace(leaf, text=f"NOT ({text})", remedy=needed)
         case _:
             return Unknown(f"NOT ({leaf.sql()})", "its negation is not known")
 

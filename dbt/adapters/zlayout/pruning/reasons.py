@@ -78,6 +78,11 @@ class ConjunctReport:
     remedy: Remedy | None = None
 
     @property
+    def is_useless(self) -> bool:
+        """Whether it cannot skip files, and no other part of the condition does so in its place."""
+        return self.why_not is not None and self.remedy is not Remedy.NOT_NEEDED
+
+    @property
     def advice(self) -> str | None:
         """What to change, so that it skips files; None if nothing would help."""
         if self.looked_for is not None:

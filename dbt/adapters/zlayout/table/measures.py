@@ -220,9 +220,11 @@ def measure_table(opened: TableSnapshot, columns: Sequence[str] | str | None, su
         ConfigError: A column does not exist or has no statistics.
     """
     types = measured_columns(opened, columns, subject)
-    # Readers skip the files of kept deletes.
-    read = pc.invert(is_kept_deletes(opened.files))
-    files, partitions = opened.files.filter(read), opened.partition_of_file[read.to_numpy(zero_copy_only=False)]
+    files, partitions = opened.files, opened.partition_of_file
+    kept = is_kept_deletes(files).to_numpy(zero_copy_only=False) if opened.merges_on_read else None
+    if kept is not None and kept.any():
+        # Readers skip these files.
+        files, partitions = files.filter(pa.array(~kept)), partitions[~kept]
     return clustering_measures(files, opened.statistics.statistics(files, list(types)), types, partitions)
 
 

@@ -74,6 +74,10 @@ def test_the_message_of_a_failed_job_is_that_of_its_innermost_cause() -> None:
     reading = JavaThrowable("[FAILED_READ_FILE] cannot read f.parquet", JavaThrowable("not a Parquet file"))
     assert short_message(JavaError(reading)) == "[FAILED_READ_FILE] cannot read f.parquet: not a Parquet file"
     assert short_message(JavaError(JavaThrowable("Job aborted.", reading))) == "not a Parquet file"
+    for nothing in ("", "java.io.EOFException: "):
+        assert short_message(JavaError(JavaThrowable("[FAILED_READ_FILE] f", JavaThrowable(nothing)))).startswith(
+            "[FAILED_READ_FILE] f"
+        )
 
 
 def test_the_last_of_chained_python_errors_is_returned() -> None:

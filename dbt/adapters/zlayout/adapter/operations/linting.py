@@ -217,7 +217,7 @@ def lint_project(session: SparkSession, model: str | None, nodes: Nodes, target:
 def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root: Path | None) -> Iterator[Finding]:
     reads = reads_of(scan.opened, scan.predicate, query.name)
     integers = {name.lower() for name, kind in columns_of(scan.opened.row_schema_json) if kind in _INTEGERS}
-    useless = [part for part in reads.parts if part.why_not is not None and part.remedy is not Remedy.NOT_NEEDED]
+    useless = [part for part in reads.parts if part.is_useless]
     others = " AND ".join(f"({each.sql})" for each in reads.parts if each.why_not is None)
     for part in useless:
         condition = _QUALIFIED.sub(r"\1", part.sql)

@@ -287,7 +287,7 @@ def _cause(table: ZTable, locked: LockedTable, reads: ConditionReads) -> str:
     ]
     if lost:
         return "; ".join(lost)
-    useless = [each for each in reads.parts if each.why_not is not None]
+    useless = [each for each in reads.parts if each.is_useless]
     if useless:
         return f"{useless[0].sql} cannot skip files: {useless[0].why_not}"
     if now["zorder"] != locked.layout["zorder"]:

@@ -62,7 +62,7 @@ def cluster_report(
         raise ConfigError(["sort_by: the columns belong to one table; give its model too"], "zlayout_cluster")
     tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
     done = {table.name: _clustered(table, config_of_table(table.name, nodes), given) for table in tables}
-    executed = any(given.get(name) for name in ("execute", "pending"))
+    executed = any(parse_boolean(name, given.get(name), []) for name in ("execute", "pending"))
     return cluster_text(done, as_json=as_json, scheduled=bool(given.get("schedule")), executed=executed)
 
 

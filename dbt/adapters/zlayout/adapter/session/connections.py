@@ -76,9 +76,11 @@ class ZlayoutConnectionManager(SparkConnectionManager):
 
     def cleanup_all(self) -> None:
         """Closes all connections at the end of a dbt command."""
-        super().cleanup_all()
-        forget_files()
-        type(self)._stopped_by = None
+        try:
+            super().cleanup_all()
+            forget_files()
+        finally:
+            type(self)._stopped_by = None
 
     @classmethod
     def get_response(cls, cursor: Any) -> ZlayoutAdapterResponse:  # noqa: ARG003 # Spark reports nothing about a statement

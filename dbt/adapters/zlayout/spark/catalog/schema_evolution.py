@@ -169,9 +169,9 @@ def aligned(frame: DataFrame, schema_json: str, subject: str) -> DataFrame:
         WriteError: A column cannot be stored in the table's type.
     """
     schema = StructType.fromJson(json.loads(schema_json))
-    frame = _within_lengths(_spelled_as(frame, schema.names), schema)
+    frame = _spelled_as(frame, schema.names)
     try:
-        return frame.to(schema)
+        return _within_lengths(frame, schema).to(schema)
     except AnalysisException as error:
         problems = [_unstorable(frame, field) for field in schema.fields]
         reasons = "; ".join(each for each in problems if each) or short_message(error)
@@ -194,9 +194,11 @@ def _within_lengths(frame: DataFrame, schema: StructType) -> DataFrame:
     """Returns the rows with texts of CHAR and VARCHAR columns as Spark's INSERT stores them.
 
     Blanks at the end are cut off if there are too many, and those of CHAR are padded. A text that is longer without
-    them is an error when the query runs.
+    them is an error when the query runs. With ``spark.sql.legacy.charVarcharAsString``, such columns are plain texts.
     """
     found = {}
+    if frame.sparkSession.conf.get("spark.sql.legacy.charVarcharAsString", "false") == "true":
+        return frame
     for field in schema.fields:
         declared = _LIMITED_TEXT.fullmatch(str(field.metadata.get(DECLARED_TYPE, "")))
         if declared is not None and field.name in frame.columns:

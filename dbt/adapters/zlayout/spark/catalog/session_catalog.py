@@ -7,7 +7,6 @@ manifest, the statement would drop the schema and partition columns and infer bo
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -31,7 +30,6 @@ from dbt.adapters.zlayout.store.uri import without_login
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOG = logging.getLogger(__name__)
 TABLE_ID_PROPERTY = "zlayout.table_id"
 _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ALLOWED_NAME = re.compile(r"\w+", re.ASCII)
@@ -212,10 +210,7 @@ class Catalog:
         )
 
     def put(self, definition: Definition, old: Entry | None) -> Entry:
-        """Creates the entry, or replaces ``old`` with it if they differ.
-
-        Deletes the folder of a table that the catalog owned and that is now elsewhere, and touches no other files.
-        """
+        """Creates the entry, or replaces ``old`` with it if they differ. Never touches files."""
         if old is not None and _is_already(definition, old):
             return old
         native = self._catalog_table(definition)
@@ -229,10 +224,8 @@ class Catalog:
         except Exception:
             # The catalog refuses the columns: readers keep what they had.
             if old is not None:
-                self._native.createTable(self._external(old), True, False)
+                self._native.createTable(old.native, True, False)
             raise
-        if old is not None and old.kind == "MANAGED" and old.location not in (None, canonical(definition.location)):
-            self._delete_folder(str(old.location))
         found = self.find(definition.name)
         if found is None:
             raise RuntimeError(
@@ -241,20 +234,10 @@ class Catalog:
             )
         return found
 
-    def _delete_folder(self, location: str) -> None:
-        path = self.jvm.root.org.apache.hadoop.fs.Path(self.jvm.root.java.net.URI.create(location))
-        try:
-            path.getFileSystem(self._session.sessionState().newHadoopConf()).delete(path, True)
-        except Exception as error:  # the table is in its new folder already
-            _LOG.warning("the former folder %s was not deleted: %s", without_login(location), short_message(error))
-
     def disown(self, entry: Entry) -> None:
         """Turns a table that the catalog owns into an external one. Dropping its entry then keeps its folder."""
-        self._native.alterTable(self._external(entry))
-
-    def _external(self, entry: Entry) -> Any:
         external = self.jvm.companion(_CATALOG + "CatalogTableType").EXTERNAL()
-        return self.jvm.copied(_CATALOG_TABLE, entry.native, 2, external)
+        self._native.alterTable(self.jvm.copied(_CATALOG_TABLE, entry.native, 2, external))
 
     def entries_of(self, table_id: str) -> list[Entry]:
         """Returns every entry of a table, in all schemas. Takes two metastore calls for each schema."""

@@ -8,6 +8,7 @@ their branches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -67,13 +68,14 @@ _TOO_LONG = "a condition that is too long to be shown"
 _CONNECTIVES = ("And", "Or", "Not", "IsNull", "IsNotNull", "IsNaN", "StartsWith", "Like", "In", "InSet", *_COMPARISONS)
 _MOST_BRANCHES = 16
 _NOT_PASSED = "Spark does not pass it to a file index: it mixes partition columns with others, or has a subquery"
-_SEARCHES = ("EndsWith", "Contains", "Like", "RLike", "MultiLikeBase", "LikeAll", "LikeAny")
+_SEARCHES = ("EndsWith", "Contains", "Like", "RLike", "LikeAll", "LikeAny", "NotLikeAll", "NotLikeAny")
+_SUBQUERIES = ("ScalarSubquery", "InSubquery", "Exists", "DynamicPruningSubquery")
 _FUNCTIONS_OF_USERS = ("PythonUDF", "ScalaUDF", "HiveSimpleUDF", "HiveGenericUDF")
 # For nodes of these kinds, there is better advice than to store the expression's value.
 _REMEDIES: Mapping[str, Remedy] = {
     **dict.fromkeys(_SEARCHES, Remedy.STORE_SEARCHED_TEXT),
     **dict.fromkeys(_FUNCTIONS_OF_USERS, Remedy.STORE_RESULT),
-    "ScalarSubquery": Remedy.RUN_SUBQUERY_FIRST,
+    **dict.fromkeys(_SUBQUERIES, Remedy.RUN_SUBQUERY_FIRST),
 }
 # Wrappers that do not change how Spark orders values.
 _TRANSPARENT = ("KnownNotNull", "KnownFloatingPointNormalized", "optimizer.NormalizeNaNAndZero")
@@ -111,6 +113,9 @@ def _not_passed(jvm: Jvm, expression: Any, budget: Budget) -> Unknown:
     text = _text(jvm, expression, budget)
     if not expression.deterministic():
         return Unknown(text, "its value is random")
+    with suppress(Exception):  # a condition that is too long
+        if any(each.kind in _SUBQUERIES for each in tree_of(jvm, expression, budget).nodes()):
+            return Unknown(text, _NOT_PASSED, Remedy.RUN_SUBQUERY_FIRST)
     return Unknown(text, _NOT_PASSED, Remedy.SPLIT_CONDITION)
 
 
@@ -232,7 +237,9 @@ class _Converter:
         elif left.is_literal:
             operand, op, literal = right, swapped, left
         else:
-            raise NotUnderstoodError("neither side is a constant", Remedy.COMPARE_WITH_CONSTANT)
+            has_subquery = left.kind in _SUBQUERIES or right.kind in _SUBQUERIES
+            remedy = Remedy.RUN_SUBQUERY_FIRST if has_subquery else Remedy.COMPARE_WITH_CONSTANT
+            raise NotUnderstoodError("neither side is a constant", remedy)
         if literal.raw["dataType"] == "boolean" and operand.kind in _CONNECTIVES:
             return _compare_truth(op, self.expr(operand), literal)
         return self._each(operand, lambda term: Compare(op, term, scalar_of(literal, term.type)))

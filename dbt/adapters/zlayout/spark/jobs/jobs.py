@@ -35,9 +35,10 @@ _JAVA_CLASS = re.compile(r"^(?:(?:java|javax|scala|org|com|io)\.(?:[\w$]+\.)*[\w
 _DEEPEST_CAUSE = 20
 _FAILED_READ, _SQL_STATE = "FAILED_READ_FILE", re.compile(r"[.\s]*(SQLSTATE: \w+)?\s*$")
 _DISK_FULL = "No space left on device"
-# Spark's advice is for its own cache.
 _FILE_IS_GONE = re.compile(r"\.?\s*It is possible the underlying files have been updated\..*", re.DOTALL)
-_LOST_FILE = "; zlayout_verify names the files that a table has lost, and what to do"
+_LOST_FILE = (
+    "; if other tools write the table, run REFRESH TABLE; of a dbt-zlayout table, zlayout_verify names the lost files"
+)
 # Halving finds one bad file of a thousand in about twenty tries. If nothing can be read, it ends soon.
 _MOST_TRIES = 24
 
@@ -262,8 +263,9 @@ def short_message(error: BaseException, *, innermost: bool = False) -> str:
     text = _JAVA_CLASS.sub("", _TASK_FAILURE.sub("", causes[-1 if innermost else 0]).strip())
     tracebacks = _PYTHON_TRACEBACK.findall(text)
     text = tracebacks[-1] if tracebacks else _STACK.split(text, maxsplit=1)[0]
-    if _FAILED_READ in text and len(causes) > 1 and causes[-1] not in text:
-        text = f"{_SQL_STATE.sub('', text)}: {_JAVA_CLASS.sub('', causes[-1]).splitlines()[0]}"
+    cause = _JAVA_CLASS.sub("", causes[-1]).strip().partition("\n")[0]
+    if _FAILED_READ in text and cause and cause not in text:
+        text = f"{_SQL_STATE.sub('', text)}: {cause}"
     return _FILE_IS_GONE.sub(_LOST_FILE, text.strip()).rstrip(";") or type(error).__name__
 
 

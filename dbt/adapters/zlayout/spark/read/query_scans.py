@@ -273,7 +273,8 @@ def join_sides(jvm: Jvm, logical: Any) -> Iterator[JoinSide]:
     extract = jvm.companion("org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys")
     for join in _nodes(logical, "Join"):
         found = extract.unapply(join)
-        filtered = _FILTERED.get(str(join.joinType().sql()).replace(" ", "").lower(), ())
+        # Not as SQL, which an existence join has none of.
+        filtered = _FILTERED.get(str(join.joinType().toString()).lower(), ())
         if not found.isDefined() or not filtered:
             continue
         keys = {"left": found.get()._2(), "right": found.get()._3()}
@@ -300,7 +301,7 @@ def _reached(plan: Any) -> set[int]:
     name = str(plan.nodeName())
     if str(plan.getClass().getSimpleName()) == "LogicalRelation":
         return {int(each.exprId().id()) for each in members(plan.output())}
-    inner = name == "Join" and str(plan.joinType().sql()) == "INNER"
+    inner = name == "Join" and str(plan.joinType().toString()) == "Inner"
     if name not in _PASSED_THROUGH and not inner:
         return set()
     return {each for child in members(plan.children()) for each in _reached(child)}

@@ -276,6 +276,8 @@ def _put_view(
     if entry is not None and entry.kind != "VIEW":
         # The name was a table until now. Its files stay, and the view reads them.
         uninstall(catalog, name)
+        if entry.kind == "MANAGED":
+            catalog.disown(entry)
         catalog.remove(name)
     elif entry is not None and _same(entry, query, fields, comment, properties):
         return

@@ -143,8 +143,8 @@ class RowChange(ABC, Generic[Planned]):
             The table at its current version, and a summary of what was done.
         """
         started = time.perf_counter()
-        self._tell_of_columns(opened)
         if self._rewrites_old_files(opened):
+            self._tell_of_columns(opened)
             self._rewrite_old_files(entry, opened)
             entry, opened = open_managed(self.spark, self.wanted.name)
         with Transaction.begin(opened.timeline, self._action(), self.wanted.operation) as transaction:
@@ -159,6 +159,7 @@ class RowChange(ABC, Generic[Planned]):
             if is_taken(base.properties, self.wanted.batch):
                 summary = CommitSummary.of_nothing(base, self.wanted.operation.value)
             else:
+                self._tell_of_columns(opened)
                 self._tell_of_indexes(opened)
                 summary = self._change(opened, transaction)
         # The writer of the current version may have died before it was published.

@@ -128,13 +128,18 @@ def _sound_table_file(timeline: Timeline) -> tuple[TableFile | None, str | None]
 def forget_old_place(entry: Entry | None, table_id: str) -> None:
     """Removes the old folder of a table that was just rebuilt elsewhere, if the folder still belongs to that table.
 
-    Compares ids instead of paths, because two spellings may name one folder.
+    So does the folder of a table that Spark managed, which Spark would have deleted with its entry. Compares ids
+    instead of paths, because two spellings may name one folder.
     """
-    if entry is None or entry.location is None or entry.table_id in (None, table_id):
+    if entry is None or entry.location is None or entry.table_id == table_id:
         return
     old = open_store(entry.location)
     table_file = read_table_file(old)
-    if table_file is not None and table_file.table_id == entry.table_id and table_file.level is ManagementLevel.MANAGED:
+    if table_file is None:
+        is_its_own = entry.table_id is None and entry.kind == "MANAGED"
+    else:
+        is_its_own = table_file.table_id == entry.table_id and table_file.level is ManagementLevel.MANAGED
+    if is_its_own:
         # A folder that must not be deleted stays. The table itself has already moved.
         with suppress(UnsupportedError):
             check_removable(entry.location)
