@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -33,6 +34,9 @@ _DEFAULT_OPTIONS, _EXTRA_OPTIONS = "spark.driver.defaultJavaOptions", "spark.dri
 _JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS")
 _LOG_CONFIGURATION = Path(PACKAGE_PATH) / "log4j2.properties"
 _IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
+
+# Python's default is 5 ms. A thread that computes would make others wait that long after each answer of the JVM.
+_SWITCH_SECONDS = 0.0002
 
 OLDEST_JAVA = 17
 _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?[^"]*"')
@@ -80,6 +84,7 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
         for key, value in wanted.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
         if with_hive and running is None:
             own_log = _LOG_CONFIGURATION.as_uri() in wanted.get(_DEFAULT_OPTIONS, "")
             _open_catalog(session, wanted.get("spark.log.level", "ERROR" if own_log else None), database)
