@@ -479,7 +479,7 @@ def test_a_write_says_which_indexes_it_takes_away(spark):
     rows = spark.range(10).selectExpr("id", "string(id) k")
     ZTable.write(spark, "z.lookup_goes", rows, lookup=["k", "id"], stats_expressions=["length(k)"])
     ZTable.write(spark, "z.lookup_goes", rows, lookup=["ID"], stats_expressions=[], progress=lines.append)
-    gone = "is removed: the settings do not name it, or its column is gone"
+    gone = "is dropped, because the settings no longer name it or its column is gone"
     assert [each for each in lines if "index" in each] == [
         f"the index lookup: k {gone}",
         f"the index stats_expressions: length(k) {gone}",

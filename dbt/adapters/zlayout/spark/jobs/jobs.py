@@ -305,7 +305,7 @@ def failing_as_write_error(subject: str) -> Iterator[None]:
     except Exception as error:
         why = short_message(error)
         if _DISK_FULL in every_text(error):
-            why = "no space left on the device of the table's folder or of Spark's temporary folder (spark.local.dir)"
+            why = f"{_DISK_FULL}: make room in the table's folder or in Spark's temporary folder (spark.local.dir)"
         raise WriteError(f"{subject}: {why}; the table is unchanged") from error
 
 
