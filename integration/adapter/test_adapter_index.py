@@ -114,7 +114,7 @@ def test_verify_and_the_test_name_each_wrong_cell(dbt, spark, feed):
     changed = pq.read_table(file).slice(5)
     pq.write_table(changed, file)
     outcome = dbt.operation("zlayout_verify", model="main.looked_after")
-    assert "the index has 0, the file 5" in outcome.printed
+    assert "index: 0; file: 5" in outcome.printed
     tested = dbt("test", "--select", "looked_after", "--store-failures")
     assert not tested.success
     assert all(result.failures >= 3 for result in tested.results.values())
