@@ -110,13 +110,15 @@ def to_predicate(
 
 
 def _not_passed(jvm: Jvm, expression: Any, budget: Budget) -> Unknown:
-    text = _text(jvm, expression, budget)
+    text, remedy = _TOO_LONG, Remedy.SPLIT_CONDITION
+    with suppress(Exception):  # a condition that is too long
+        tree = tree_of(jvm, expression, budget)
+        text = tree.text()
+        if any(each.kind in _SUBQUERIES for each in tree.nodes()):
+            remedy = Remedy.RUN_SUBQUERY_FIRST
     if not expression.deterministic():
         return Unknown(text, "its value is random")
-    with suppress(Exception):  # a condition that is too long
-        if any(each.kind in _SUBQUERIES for each in tree_of(jvm, expression, budget).nodes()):
-            return Unknown(text, _NOT_PASSED, Remedy.RUN_SUBQUERY_FIRST)
-    return Unknown(text, _NOT_PASSED, Remedy.SPLIT_CONDITION)
+    return Unknown(text, _NOT_PASSED, remedy)
 
 
 def _read(

@@ -109,17 +109,17 @@ def publish_to_others(opened: TableSnapshot, after: AfterCommit) -> None:
     _tidy_up(opened, _publish_formats(opened), after)
 
 
-def _publish_formats(opened: TableSnapshot) -> list[str]:
-    """Returns a sentence for each format and catalog that failed."""
+def _publish_formats(opened: TableSnapshot) -> list[tuple[str, Exception]]:
+    """Publishes in the formats and the catalog of the settings, and returns those that failed, with the errors."""
     config = config_of(opened.snapshot)
     hours = config.retention.hours
-    failed = publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours)
-    return [f"readers of {name} do not see it yet: {short_message(error)}" for name, error in failed]
+    return list(publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours))
 
 
-def _tidy_up(opened: TableSnapshot, failed: Sequence[str], after: AfterCommit) -> None:
-    for problem in failed:
-        after.leave(problem)
+def _tidy_up(opened: TableSnapshot, failed: Sequence[tuple[str, Exception]], after: AfterCommit) -> None:
+    """Reports the formats that failed, and deletes what only older versions need."""
+    for name, error in failed:
+        after.leave(f"readers of {name} do not see it yet: {short_message(error)}")
     with after.useful("manifests of old versions were not deleted"):
         retire(opened.store)
     with after.useful(f"{FOLDER_NOTE} was not written"):
@@ -286,12 +286,10 @@ def publish_in(
     wanted = asked.after(before)
     if (wanted.formats or (), wanted.catalog) != (before.formats or (), before.catalog):
         opened = _switched(catalog, name, opened, wanted)
-    config = config_of(opened.snapshot)
-    on, hours = config.publishing.formats or (), config.retention.hours
-    failed = list(publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours))
-    if failed:
+    if failed := _publish_formats(opened):
         problems = [f"readers of {each} do not see it: {short_message(error)}" for each, error in failed]
         raise CommittedError(opened.version, "; ".join(problems), AGAIN) from failed[0][1]
+    on = config_of(opened.snapshot).publishing.formats or ()
     return opened, versions_shown(opened.store, opened.table_id, on)
 
 

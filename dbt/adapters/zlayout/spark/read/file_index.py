@@ -42,8 +42,6 @@ from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
 from dbt.adapters.zlayout.spark.schema.table_schema import FIELD_ID
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
-# How a query plan shows the location of a file index: the folder and the version, see `toString`.
-FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
 _LOG = logging.getLogger(__name__)
 # Spark then finds a column in a file by this number, whatever the column is called there.
 _READS_FIELD_IDS = "spark.sql.parquet.fieldId.read.enabled"

@@ -25,7 +25,8 @@ from dbt.adapters.zlayout.spark.catalyst.predictable import (
 )
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
-from dbt.adapters.zlayout.spark.read.file_index import FILE_INDEX, IndexedFileIndex
+from dbt.adapters.zlayout.spark.read.file_index import IndexedFileIndex
+from dbt.adapters.zlayout.spark.read.query_scans import with_subqueries
 from dbt.adapters.zlayout.spark.read.record_tables import (
     BASE_ROWS_PROPERTY,
     VIEW_PREFIX,
@@ -72,6 +73,7 @@ _VIEW = re.compile(r"\bView \(((?:\.?`(?:[^`]|``)+`)+), ")
 _PART_OF_NAME = re.compile(r"`((?:[^`]|``)+)`")
 # Temporary views of this package for which the files below them say everything: of an older version, and of records.
 _OF_FILES_BELOW = re.compile(rf"zlayout_at_\w+|{VIEW_PREFIX}[0-9a-f]{{32}}")
+_FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
 # `ZlayoutFileIndex.toString`. Py4J returns no Python object for a proxy that comes back from the JVM.
 # Path, size and modification time in Hadoop's text of a file. Its owner and the time of the last access do not count.
 _LISTED_FILE = re.compile(
@@ -262,8 +264,20 @@ def temporary_views(frame: DataFrame) -> set[str]:
 
 
 def _plans(frame: DataFrame) -> list[Any]:
-    analyzed: Any = frame._jdf.queryExecution().analyzed()
-    return [analyzed, *members(analyzed.subqueriesAll())]
+    return with_subqueries(frame._jdf.queryExecution().analyzed())
+
+
+def versions_by_name(frame: DataFrame, location: str) -> set[int]:
+    """Returns the versions of a table at which a query reads it by its name, and not as a version of the past."""
+    found = set()
+    for leaf in (leaf for plan in _plans(frame) for leaf in members(plan.collectLeaves())):
+        if str(leaf.getClass().getSimpleName()) == "LogicalRelation" and leaf.catalogTable().isDefined():
+            relation = leaf.relation()
+            if str(relation.getClass().getSimpleName()) == "HadoopFsRelation":
+                ours = _FILE_INDEX.fullmatch(str(relation.location().toString()))
+                if ours is not None and ours[1] == location:
+                    found.add(int(ours[2]))
+    return found
 
 
 def source_now(spark: SparkSession, name: str) -> TableInput | FilesInput | str:
@@ -426,7 +440,7 @@ def _name_of(identifier: Any) -> TableName:
 def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, found: _Found) -> None:
     location = relation.location()
     shown = str(location.toString())
-    ours = FILE_INDEX.fullmatch(shown)
+    ours = _FILE_INDEX.fullmatch(shown)
     if ours is not None:
         index = installed(catalog, name) if name is not None else None
         if not isinstance(index, IndexedFileIndex):

@@ -12,14 +12,14 @@ from dbt.adapters.zlayout.curve.value_ranges import within_ranges
 from dbt.adapters.zlayout.predicate.expr import And, Column, Expr
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName, TablePath, TableRef
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, active_session, members
-from dbt.adapters.zlayout.spark.read.file_index import FILE_INDEX, ZlayoutFileIndex
+from dbt.adapters.zlayout.spark.read.file_index import ZlayoutFileIndex
 from dbt.adapters.zlayout.spark.read.record_tables import table_of_files
 from dbt.adapters.zlayout.spark.read.relations import index_of, installed
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _MOST_RANGES = 12
 _SKIP_COMMANDS = "org.apache.spark.sql.execution.CommandExecutionMode"
@@ -180,22 +180,8 @@ def planned_scans(
 
 
 def with_subqueries(logical: Any) -> list[Any]:
-    """Returns an optimized plan and the plans of its subqueries."""
+    """Returns a logical plan and the plans of its subqueries."""
     return [logical, *members(logical.subqueriesAll())]
-
-
-def versions_by_name(frame: DataFrame, location: str) -> set[int]:
-    """Returns the versions of a table at which a query reads it by its name, and not as a version of the past."""
-    found = set()
-    for plan in with_subqueries(frame._jdf.queryExecution().analyzed()):
-        for leaf in members(plan.collectLeaves()):
-            if str(leaf.getClass().getSimpleName()) != "LogicalRelation" or not leaf.catalogTable().isDefined():
-                continue
-            relation = leaf.relation()
-            if str(relation.getClass().getSimpleName()) == "HadoopFsRelation":
-                shown = FILE_INDEX.fullmatch(str(relation.location().toString()))
-                found |= {int(shown[2])} if shown is not None and shown[1] == location else set()
-    return found
 
 
 def _scans_below(node: Any, condition: Any) -> Iterator[tuple[Any, Any]]:

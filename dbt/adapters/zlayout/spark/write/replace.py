@@ -35,7 +35,7 @@ from dbt.adapters.zlayout.spark.commit.publish import Description, leave_catalog
 from dbt.adapters.zlayout.spark.files.existing_files import GLOB
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error, timed
-from dbt.adapters.zlayout.spark.read.query_scans import versions_by_name
+from dbt.adapters.zlayout.spark.read.query_inputs import versions_by_name
 from dbt.adapters.zlayout.spark.read.record_tables import (
     check_names_are_free,
     queried,
@@ -266,16 +266,18 @@ class _Replacing:
     def _check_base(self, transaction: Transaction, place: Place) -> None:
         """Checks that the frame has the rows of the version that it replaces, if it reads the table at all."""
         version = transaction.base.version if transaction.base is not None else None
-        for read in versions_by_name(self.wanted.frame, place.location) if version is not None else ():
+        if self.wanted.of_version not in (None, version):
+            raise ConflictError(
+                f"{self.wanted.name}: another writer committed just now; nothing was rewritten; run it again"
+            )
+        if version is None:
+            return
+        for read in versions_by_name(self.wanted.frame, place.location):
             if row_change_after(place.timeline.headers(), read) is not None:
                 raise ConflictError(
                     f"{self.wanted.name}: the query reads this table at version {read}, and another writer has changed "
                     "its rows since; make the query anew and run it again"
                 )
-        if self.wanted.of_version not in (None, version):
-            raise ConflictError(
-                f"{self.wanted.name}: another writer committed just now; nothing was rewritten; run it again"
-            )
 
     def _flagged(self, feed: ChangeFeed) -> DataFrame:
         """Returns the rows of the change feed, in the table's columns and `DELETED`."""
