@@ -12,6 +12,7 @@ from dbt_common.exceptions import CompilationError, DbtBaseException, DbtDatabas
 
 from dbt.adapters.zlayout.errors import ConfigError, ZlayoutError
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
+from dbt.adapters.zlayout.spark.jvm.lifetime import java_has_ended
 
 _LOG = AdapterLogger("Zlayout")
 
@@ -36,7 +37,7 @@ def as_dbt_errors() -> Iterator[None]:
         raise DbtRuntimeError(str(error)) from error
     except Exception as error:
         _LOG.debug(f"{type(error).__name__}: {error}")
-        if not _is_from_spark(error):
+        if not _is_from_spark(error) and not java_has_ended(error):
             raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
         raise DbtDatabaseError(short_message(error, innermost=True)) from error
 

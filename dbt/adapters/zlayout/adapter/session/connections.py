@@ -20,6 +20,7 @@ from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse
 from dbt.adapters.zlayout.adapter.session.launch import forget_files, session_for
 from dbt.adapters.zlayout.spark.jobs.jobs import cancel_this_thread_by, check_not_cancelled, short_message
+from dbt.adapters.zlayout.spark.jvm.lifetime import java_has_ended
 from dbt.adapters.zlayout.spark.read.session import prepare
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 
@@ -120,16 +121,28 @@ class SessionHandle:
     def cancel(self) -> None:
         """Stops the Spark jobs of this connection. Its thread begins no other job, and commits nothing more."""
         self._cancelled.set()
-        self._session.sparkContext.cancelJobsWithTag(self._job_tag)
+        with _unless_java_has_ended():
+            self._session.sparkContext.cancelJobsWithTag(self._job_tag)
 
     def close(self) -> None:
         """Removes the job tag from the thread. The session stays open."""
-        self._session.sparkContext.removeJobTag(self._job_tag)
+        with _unless_java_has_ended():
+            self._session.sparkContext.removeJobTag(self._job_tag)
         cancel_this_thread_by(None)
         self._is_used = False
 
     def rollback(self) -> None:
         """Does nothing, because Spark has no transactions."""
+
+
+@contextmanager
+def _unless_java_has_ended() -> Iterator[None]:
+    """Ignores errors if there is no Java process left that a job could run in."""
+    try:
+        yield
+    except Exception as error:
+        if not java_has_ended(error):
+            raise
 
 
 class SessionCursor:

@@ -23,6 +23,7 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import every_text
 from dbt.adapters.zlayout.spark.jobs.workers import worker_line
 from dbt.adapters.zlayout.spark.jvm.callbacks import ensure_skipping
+from dbt.adapters.zlayout.spark.jvm.lifetime import forget_ended_java
 from dbt.adapters.zlayout.store import check_place
 from dbt.adapters.zlayout.store.uri import without_login
 from dbt.include.zlayout import PACKAGE_PATH
@@ -55,6 +56,8 @@ _TAKEN = re.compile(r"XSDB6.*?booted the database (?P<folder>\S.*?)\.?$", re.MUL
 def session_for(parameters: Mapping[str, str]) -> SparkSession:
     """Starts a session, or reuses the running one and applies the settings that can still change.
 
+    If the Java process of the running session has ended, a new one is started.
+
     Args:
         parameters: The Spark configuration of the profile.
 
@@ -65,6 +68,7 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
         UnsupportedError: Spark has no Java to run on, or another process has the metastore open.
     """
     with _LOCK:
+        forget_ended_java()
         running = SparkContext._active_spark_context
         if running is not None and (running.applicationId, parameters) in _APPLIED:
             return SparkSession.builder.getOrCreate()

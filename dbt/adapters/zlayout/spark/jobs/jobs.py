@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from dbt.adapters.zlayout.errors import CancelledError, WriteError, ZlayoutError
 from dbt.adapters.zlayout.spark.jobs.workers import failed_worker_problem, use_driver_python
+from dbt.adapters.zlayout.spark.jvm.lifetime import HAS_ENDED, java_has_ended
 from dbt.adapters.zlayout.spark.jvm.session_settings import session_beside
 
 if TYPE_CHECKING:
@@ -255,6 +256,8 @@ def short_message(error: BaseException, *, innermost: bool = False) -> str:
         error: Any error; a Java error has causes.
         innermost: Whether to return the message of a Java error's innermost cause. A failed job always returns it.
     """
+    if java_has_ended(error):
+        return HAS_ENDED
     causes = _texts(error)
     if (problem := failed_worker_problem("\n".join([*causes, str(error)]))) is not None:
         return problem

@@ -1,0 +1,64 @@
+"""Whether Spark's Java process has ended, seen with real processes in its place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from dbt_common.exceptions import DbtDatabaseError
+from py4j.protocol import Py4JNetworkError
+from pyspark import SparkContext
+
+from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
+from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.spark.jobs.jobs import failing_as_write_error, short_message
+from dbt.adapters.zlayout.spark.jvm.lifetime import HAS_ENDED, forget_ended_java, java_has_ended
+
+
+@pytest.fixture
+def process(monkeypatch):
+    """A process that PySpark takes for the one that it started."""
+    running = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=running))
+    with running:
+        yield running
+        running.kill()
+
+
+def test_a_lost_connection_to_a_process_that_ended_says_so(process):
+    process.kill()
+    error = WriteError("main.t: an error")
+    error.__cause__ = ConnectionRefusedError(111, "Connection refused")
+    assert java_has_ended(error)
+    assert short_message(Py4JNetworkError("Answer from Java side is empty")) == HAS_ENDED
+    with pytest.raises(WriteError, match=r"main\.t: Spark's Java process has ended"), failing_as_write_error("main.t"):
+        raise ConnectionResetError(104, "Connection reset by peer")
+    with pytest.raises(DbtDatabaseError, match="Spark's Java process has ended"), as_dbt_errors():
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_other_errors_stay_what_they_are(process):
+    refused = ConnectionRefusedError(111, "Connection refused")
+    assert not java_has_ended(refused)
+    assert short_message(refused) == "[Errno 111] Connection refused"
+    process.kill()
+    process.wait()
+    assert short_message(ValueError("a value")) == "a value"
+
+
+def test_only_an_ended_process_is_forgotten(process):
+    forget_ended_java()
+    assert SparkContext._gateway.proc is process
+    process.kill()
+    process.wait()
+    forget_ended_java()
+    assert SparkContext._gateway is None
+
+
+def test_a_java_process_that_others_started_is_left_alone(monkeypatch):
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace())
+    assert not java_has_ended(ConnectionRefusedError(111, "Connection refused"))
+    forget_ended_java()
+    assert SparkContext._gateway is not None
