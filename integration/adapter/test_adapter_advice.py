@@ -126,6 +126,11 @@ def test_the_lock_tells_what_reads_more_and_why(advised):
     lock = json.loads((advised.folder / "layout.lock.json").read_text())
     assert "day = '2024-01-05'" in lock["tables"]["advised.facts"]["conditions"]
     assert advised.operation("zlayout_lock", check=True).success
+    assert advised.operation("zlayout_lock", tolerance=0.5).success
+    again = advised.operation("zlayout_lock", model="facts")
+    assert again.success, again.log
+    assert json.loads((advised.folder / "layout.lock.json").read_text())["tolerance"] == 0.5
+    assert advised.operation("zlayout_lock", tolerance=0.25).success
     schema = advised.folder / "models" / "schema.yml"
     schema.write_text(schema.read_text() + "      - zlayout_reads_as_locked\n")
     assert advised("test", "--select", "facts").success

@@ -118,6 +118,14 @@ def test_another_partition_by_moves_the_rows_of_a_model_to_other_folders(dbt, sp
     assert sorted(tuple(row) for row in spark.table("main.moves").select("id", "told").collect()) == expected
 
 
+def test_a_hook_on_another_table_leaves_it_the_settings_of_its_own_model(dbt, spark):
+    outcome = dbt("run", "--select", "moves", "hooks_another")
+    assert outcome.success, outcome.log
+    assert "main.moves: nothing to gain" in outcome.log
+    assert ZTable.for_name(spark, "main.hooks_another").snapshot().partition_by == ("part",)
+    assert ZTable.for_name(spark, "main.moves").snapshot().partition_by == ()
+
+
 @pytest.mark.slow
 def test_the_operation_names_the_groups_that_failed_and_commits_the_others(dbt, spark):
     assert dbt("run", "--select", "moves", folders=["part"]).success

@@ -64,7 +64,7 @@ def test_the_first_run_makes_a_table_and_the_next_writes_logs(dbt, spark, table,
     assert (response["rows_affected"], response["files_removed"]) == (new + known, 0)
     assert response["groups_touched"] == response["files_added"] == 1
     assert response["log_bytes"] == response["bytes_written"] > 0
-    assert outcome.message("upserted") == f"v1 +{new} ~{known} -0 rows in 1 log"
+    assert outcome.message("upserted") == f"v1 +{new} ~{known} -0 rows in 1 new file"
     assert rows_by_id(spark) == {**arrived[1], **arrived[2]}
     assert spark.table("main.upserted__ro").count() == 200
     assert spark.table("main.upserted").where("came_later").count() == len(arrived[2])

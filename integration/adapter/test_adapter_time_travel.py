@@ -121,9 +121,7 @@ def test_a_rollback_restores_a_version(dbt, rows):
     build(dbt, "versions", turn=4)
     assert rows("select distinct turn from main.versions") == [(4,)]
     assert [row["operation"] for row in history(dbt)[:3]] == ["overwrite", "rollback", "rollback"]
-    assert "version, or instant or timestamp" in failure(operation(dbt, "zlayout_rollback", model="versions")).replace(
-        "…", ""
-    ).replace("version: }", "version")
+    assert "needs version, instant or timestamp" in failure(operation(dbt, "zlayout_rollback", model="versions"))
 
 
 @pytest.mark.slow

@@ -216,6 +216,7 @@ def test_why_run_names_what_would_make_a_model_run(dbt, spark):
     told = dbt.operation("zlayout_why_run", model="skips")
     assert told.success, told.log
     assert told.printed.startswith("skips: unchanged since v")
+    assert dbt.operation("zlayout_why_run", model="main.skips").printed == told.printed
     ZTable.for_name(spark, "main.ups").delete("id = 3")
     told = json.loads(dbt.operation("zlayout_why_run", json=True).printed)
     assert told["skips"]["skip_unchanged"]

@@ -11,8 +11,9 @@ import pytest
 from comparing import same_rows
 
 from dbt.adapters.zlayout import enable
-from dbt.adapters.zlayout.errors import TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
+from dbt.adapters.zlayout.spark.index import adopt
 from dbt.adapters.zlayout.spark.read.relations import installed
 from dbt.adapters.zlayout.table.ztable import ZTable, explain_query
 
@@ -159,6 +160,41 @@ def test_a_partition_folder_that_spark_reads_in_two_ways_is_not_taken_over(spark
     indexed = ZTable.adopt(spark, plain)
     assert sorted(map(str, spark.table(plain).collect())) == before
     assert indexed.information()["level"] == "indexed"
+
+
+def test_a_table_that_cannot_be_taken_over_stays_indexed(spark, plain, tmp_path):
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "first.parquet")
+    spark.sql(f"create table {plain} (id bigint) using parquet location '{tmp_path}'")
+    ZTable.adopt(spark, plain, zorder=["id"])
+    (tmp_path / "broken.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(UnsupportedError, match="broken.parquet is not a Parquet file"):
+        ZTable.adopt(spark, plain, managed=True)
+    (tmp_path / "broken.parquet").unlink()
+    spark.sql(f"insert into {plain} values (3)")
+    assert sorted(row.id for row in spark.table(plain).collect()) == [1, 2, 3]
+    assert ZTable.for_name(spark, plain).information()["level"] == "indexed"
+    table = ZTable.adopt(spark, plain, managed=True)
+    assert table.information()["level"] == "managed"
+    assert sorted(row.id for row in spark.table(plain).collect()) == [1, 2, 3]
+    with pytest.raises(UnsupportedError, match="already managed"):
+        ZTable.adopt(spark, plain, managed=True)
+
+
+def test_an_index_that_changes_while_its_table_is_taken_over_is_a_conflict(spark, plain, tmp_path, monkeypatch):
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "first.parquet")
+    spark.sql(f"create table {plain} (id bigint) using parquet location '{tmp_path}'")
+    ZTable.adopt(spark, plain, zorder=["id"])
+
+    def collected_beside_another(*given, **keywords):
+        monkeypatch.undo()
+        other = ZTable.adopt(spark, plain, managed=True)
+        other.append(spark.sql("select 3L as id"))
+        return adopt.collect(*given, **keywords)
+
+    monkeypatch.setattr(adopt, "collect", collected_beside_another)
+    with pytest.raises(ConflictError, match="another session has changed its index just now"):
+        ZTable.adopt(spark, plain, managed=True)
+    assert sorted(row.id for row in spark.table(plain).collect()) == [1, 2, 3]
 
 
 def test_a_build_under_the_name_of_an_indexed_table_leaves_its_files_alone(spark, plain, tmp_path):

@@ -598,7 +598,7 @@ def test_the_past_and_its_changes_are_rows_and_not_records(spark):
     assert sorted(map(tuple, table.read(version=first).collect())) == rows(spark, ROWS.format(0, 10))
     changes = sorted((row._change_type, row.k, row.v) for row in table.changes(first).collect())
     assert changes == [("delete", 1, "v1"), ("delete", 2, "v2"), ("insert", 1, "new"), ("insert", 20, "in")]
-    table.rollback(first + 1)
+    assert table.rollback(first + 1).rows == 11
     assert rows(spark, "select v from z.mor_past where k in (1, 2)") == [("new",), ("v2",)]
     assert table.count("k < 3") == 3
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions
 
 from dbt.adapters.zlayout.errors import UnsupportedError
 from dbt.adapters.zlayout.index.column_slices import slice_bytes
@@ -259,6 +260,16 @@ def test_a_table_of_one_file_that_is_gone_is_empty_once_its_rows_are_given_up(sp
     assert table.refresh_index(drop_missing=True).files_dropped == 1
     assert spark.table(name).count() == 0
     assert table.verify().num_rows == table.index_status().num_rows == 0
+
+
+def test_rows_of_a_merge_on_read_table_are_counted_without_those_given_up(spark, name):
+    frame = spark.range(3000).withColumn("p", functions.col("id") % 2)
+    table = ZTable.write(spark, name, frame, table_type="merge_on_read", unique_key=["p", "id"], partition_by=["p"])
+    table.upsert(spark.sql("select 0L id, 0L p union all select 5000L, 0L"))
+    (lost,) = (each for each in table.snapshot().files if each.path.startswith("p=1/"))
+    (folder_of(table) / lost.path).unlink()
+    assert table.refresh_index(drop_missing=True).rows_dropped == 1500
+    assert table.information()["rows"] == spark.table(name).count() == 1501
 
 
 def test_a_base_file_that_logs_change_is_not_dropped(spark, name):

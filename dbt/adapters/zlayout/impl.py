@@ -519,6 +519,7 @@ class ZlayoutAdapter(SparkAdapter):
     @for_macros()
     def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool, as_json: bool = False) -> str:
         """Returns the text that zlayout_lint prints. Raises it as an error if there is a finding and ``fail``."""
+        linting.check_format(kind)
         linted = linting.lint_project(self.session(), model, nodes, self._target)
         text = linting.lint_text(linted, "json" if as_json else kind)
         if fail and linted.findings:
@@ -549,19 +550,24 @@ class ZlayoutAdapter(SparkAdapter):
 
     @for_macros()
     def cluster(
-        self, relation: ZlayoutRelation | str, config: Mapping[str, Any] | None = None, **given: Any
+        self,
+        relation: ZlayoutRelation | str,
+        config: Mapping[str, Any] | None = None,
+        nodes: Nodes | None = None,
+        **given: Any,
     ) -> dict[str, Any]:
         """Clusters a table where it pays off.
 
         Args:
             relation: The table.
             config: The config of its model. Its clustering settings apply unless the call overrides them.
+            nodes: Where to find that config if it is not given: the nodes of the project.
             **given: Keywords of ``ZTable.cluster``.
 
         Returns:
             `ClusterSummary.to_dict`.
         """
-        return maintenance.cluster(self.session(), relation, config or {}, given)
+        return maintenance.cluster(self.session(), relation, config, nodes or {}, given)
 
     @available
     def with_clustering(self, response: ZlayoutAdapterResponse, done: Mapping[str, Any]) -> ZlayoutAdapterResponse:
@@ -645,7 +651,7 @@ class ZlayoutAdapter(SparkAdapter):
         off: bool,
         as_json: bool,
     ) -> str:
-        """Publishes one table, or all published tables of the project. Returns the text that zlayout_publish prints."""
+        """Publishes one table, or all managed tables of the project. Returns the text that zlayout_publish prints."""
         return publishing.publish_report(self.session(), model, nodes, formats, publish_catalog, as_json, off=off)
 
     @for_macros(available.parse(lambda *_, **__: "true"))

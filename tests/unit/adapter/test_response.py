@@ -66,8 +66,8 @@ def test_the_line_of_a_change_names_version_rows_and_rewritten_files(
     assert response.rows_inserted == inserted
 
 
-@pytest.mark.parametrize(("logs", "told"), [(1, "1 log"), (1200, "1,200 logs")])
-def test_the_line_of_a_delta_commit_names_its_logs(logs: int, told: str) -> None:
+@pytest.mark.parametrize(("logs", "told"), [(1, "1 new file"), (1200, "1,200 new files")])
+def test_the_line_of_a_delta_commit_counts_its_files(logs: int, told: str) -> None:
     changed = replace(
         commit(files=logs),
         version=7,

@@ -76,6 +76,16 @@ def table_of_node(node: Mapping[str, Any]) -> str:
     return f"{backquoted(node['schema'])}.{backquoted(node['alias'])}"
 
 
+def name_of_node(node: Mapping[str, Any]) -> str:
+    """Returns the name of a node, with its version if it has one, because all versions of a model share its name.
+
+    >>> name_of_node({"name": "orders", "version": 2}), name_of_node({"name": "orders"})
+    ('orders.v2', 'orders')
+    """
+    version = node.get("version")
+    return str(node["name"]) if version is None else f"{node['name']}.v{version}"
+
+
 def table_of(name: str, nodes: Nodes) -> str:
     """Returns the table of a node. A name with a dot that no node has is returned as it is.
 

@@ -124,8 +124,6 @@ def _left_over(unfinished: Sequence[str]) -> str:
 def _change_message(commit: CommitSummary) -> str:
     """Returns the version, the rows inserted (+), updated (~) and deleted (-), and how many files that took."""
     rows = f"+{commit.rows_inserted:,} ~{commit.rows_updated:,} -{commit.rows_deleted:,} rows"
-    if commit.groups_touched:
-        return f"v{commit.version} {rows} in {counted(commit.files_added, 'log')}"
     if not commit.files_removed:
         return f"v{commit.version} {rows} in {counted(commit.files_added, 'new file')}"
     return f"v{commit.version} {rows}, {commit.files_removed:,} of {counted(commit.files_total, 'file')} rewritten"

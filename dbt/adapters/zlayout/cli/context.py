@@ -67,6 +67,7 @@ class Context:
 
         Raises:
             ConfigError: No model has the name.
+            UsageError: It can only be the name of a model, and no manifest is given.
         """
         from dbt.adapters.zlayout.adapter.node_lookup import is_path, table_of
 

@@ -251,7 +251,7 @@ def index(
 ) -> None:
     """Add Bloom filters, lookup indexes or statistics of expressions to a table's index. Its files do not change.
 
-    Without any, what files lack of the table's indexes is added.
+    Without any, only build the table's indexes for files that lack them.
     """
     from dbt.adapters.zlayout.adapter.operations.indexes import index_report
 
@@ -319,11 +319,10 @@ def refresh(context: Context, table: str, take_orphans: bool, drop_missing: bool
 @_JSON
 def verify(context: Context, table: str, data: bool, as_json: bool) -> None:
     """Compare the index with the files. The exit code is 1 if a cell is wrong."""
-    from dbt.adapters.zlayout.adapter.node_lookup import opened_table
     from dbt.adapters.zlayout.adapter.operations.indexes import verified, verify_text
 
     name = context.table(table)
-    wrong = verified([opened_table(context.session(name), name)], data)
+    wrong = verified(context.session(name), name, data)
     click.echo(verify_text(wrong, as_json=as_json))
     if any(wrong.values()):
         raise click.exceptions.Exit(1)
@@ -356,8 +355,8 @@ def register(context: Context, name: str, path: str, as_json: bool) -> None:
     """Make the catalog entry NAME of the table in the folder PATH."""
     from dbt.adapters.zlayout.adapter.operations.publishing import register_report
 
-    session = context.session(path, needs_catalog=True)
-    click.echo(register_report(session, context.table(name), path, as_json))
+    table = context.table(name)
+    click.echo(register_report(context.session(path, needs_catalog=True), table, path, as_json))
 
 
 @command(zlayout)

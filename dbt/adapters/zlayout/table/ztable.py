@@ -352,9 +352,13 @@ class ZTable:
         """Whether changed rows go to logs, which readers merge."""
         return self._opened.merges_on_read
 
-    def snapshot(self) -> Snapshot:
-        """Returns the state of this version: ``version``, ``instant``, ``files`` and their layout."""
-        return self._opened.snapshot
+    def snapshot(self, *, version: int | None = None) -> Snapshot:
+        """Returns the state of this version, or another one: ``version``, ``instant``, ``files`` and their layout.
+
+        Raises:
+            VersionNotFoundError: The version does not exist, or its files were cleaned.
+        """
+        return (self._opened if version is None else self._at(version)).snapshot
 
     def files(
         self, *, version: int | None = None, instant: str | None = None, timestamp: Moment | None = None

@@ -91,7 +91,7 @@ def test_the_report_has_a_line_for_each_table() -> None:
 
 def test_the_report_of_a_plan_says_how_to_execute_it() -> None:
     found = compaction_text({"s.a": _DONE, "s.b": CompactionSummary(3)}, scheduled=True, as_json=False)
-    how = "run zlayout_compact with execute: true to execute it"
+    how = "run this again with execute instead of schedule"
     assert found.splitlines() == [
         f"s.a: planned 20240101000000000: 2 file groups, 7 files (3.0 MiB); {how}",
         "s.b: nothing to plan; all logs are merged or already in a plan",
@@ -212,6 +212,6 @@ def test_a_plan_that_could_not_be_read_is_named() -> None:
 def test_a_table_without_a_better_layout_says_so() -> None:
     nothing = ClusterSummary.of_plan(ClusterPlan(3, (), STATE, STATE, files_with_logs=1))
     assert cluster_line("main.events", nothing) == (
-        "main.events: nothing to gain; a point lookup reads 3 of 6 files; skipped 1 file in file groups with logs: run"
-        " zlayout_compact first"
+        "main.events: nothing to gain; a point lookup reads 3 of 6 files; skipped 1 file in file groups with logs: "
+        "compact the table first"
     )

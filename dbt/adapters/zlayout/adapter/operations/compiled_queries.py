@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
-from dbt.adapters.zlayout.adapter.node_lookup import Nodes
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, name_of_node
 from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.quantities import counted
@@ -35,7 +35,7 @@ class CompiledQuery:
     """The SQL of one node.
 
     Attributes:
-        name: The name of the node.
+        name: The name of the node, with the version of a model that has versions.
         kind: 'model', 'test', 'snapshot' or 'analysis'.
         sql: Its compiled SQL.
         path: The file that defines it, relative to the project.
@@ -83,7 +83,7 @@ def compiled_queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuer
             if isinstance(metadata, Mapping):
                 raw = str(metadata.get("kwargs") or "")
             path = str(node.get("original_file_path") or "")
-            yield CompiledQuery(str(node["name"]), str(node["resource_type"]), sql, path, raw, 1.0 + exposed[name])
+            yield CompiledQuery(name_of_node(node), str(node["resource_type"]), sql, path, raw, 1.0 + exposed[name])
 
 
 @dataclass(frozen=True)

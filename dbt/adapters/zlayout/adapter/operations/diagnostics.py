@@ -144,7 +144,7 @@ def information_text(
     Args:
         information: From ``ZTable.information()``.
         layout: The layout of its files. Without ``verbose`` it is shown only if it is given.
-        verdict: From ``ZTable.verdict()``.
+        verdict: The verdict on the table.
         as_json: Whether to return everything as JSON.
         verbose: Whether to list the whole state.
         with_dbt: Whether commands are run-operations of dbt; else those of ``zlayout``.

@@ -16,8 +16,8 @@ from dbt.adapters.zlayout.adapter.node_lookup import (
     opened_table,
     table_of,
     tables_of,
-    tables_with_index,
 )
+from dbt.adapters.zlayout.adapter.operations.each_table import report_on_names
 from dbt.adapters.zlayout.adapter.operations.progress import progress_of, with_progress
 from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
@@ -40,6 +40,7 @@ _LOG = AdapterLogger("Zlayout")
 # The settings of a model that apply to a table which something else wrote.
 _ADOPTED_WITH = tuple(name for name in inspect.signature(ZTable.adopt).parameters if name in OWN_KEYS)
 _MOST_CELLS = 50
+_VERIFYING = "comparing the indexes with the files"
 
 
 def refresh_index(
@@ -73,9 +74,16 @@ def refresh_report(
     as_json: bool,
 ) -> str:
     """Refreshes one index, or all in the project."""
-    names = [table.name for table in _indexed(session, nodes, sources)] if model is None else [table_of(model, nodes)]
-    done = dict(_refreshed(session, name, take_orphans, drop_missing, config_of_table(name, nodes)) for name in names)
-    return refresh_text(done, as_json=as_json)
+    text = partial(refresh_text, as_json=as_json)
+    if model is not None:
+        name = table_of(model, nodes)
+        return text(dict([_refreshed(session, name, take_orphans, drop_missing, config_of_table(name, nodes))]))
+
+    def refreshed(name: str) -> tuple[str, Refreshed]:
+        table = ZTable.for_name(session, name)
+        return table.name, table.refresh_index(take_orphans, drop_missing, progress=progress_of(table))
+
+    return report_on_names(_tables_and_sources(nodes, sources), refreshed, text)
 
 
 def index_report(
@@ -94,7 +102,7 @@ def index_report(
     """Adds optional parts of the index to a table, or takes them away; without any, adds what files lack."""
     table = opened_table(session, table_of(model, nodes))
     if drop and (schedule or execute):
-        raise ConfigError(["drop: is one step; leave out schedule and execute"], table.name)
+        raise ConfigError(["drop: cannot be scheduled; leave out schedule and execute"], table.name)
     if drop and not (bloom or lookup or stats_expressions):
         nothing = "bloom, lookup, stats_expressions: all missing; name the columns or expressions to drop"
         raise ConfigError([nothing], table.name)
@@ -112,14 +120,22 @@ def verify_report(
     session: SparkSession, model: str | None, nodes: Nodes, sources: Nodes, data: bool, as_json: bool
 ) -> str:
     """Verifies one index, or all in the project."""
-    tables = _indexed(session, nodes, sources) if model is None else [opened_table(session, table_of(model, nodes))]
-    return verify_text(verified(tables, data), as_json=as_json)
+    text = partial(verify_text, as_json=as_json)
+    if model is not None:
+        return text(verified(session, table_of(model, nodes), data))
+
+    def wrong_cells(name: str) -> tuple[str, list[dict[str, Any]]]:
+        table = ZTable.for_name(session, name)
+        return table.name, table.verify(data).to_pylist()
+
+    names = with_progress(_tables_and_sources(nodes, sources), _VERIFYING, "table")
+    return report_on_names(names, wrong_cells, text)
 
 
-def verified(tables: Sequence[ZTable], data: bool) -> dict[str, list[dict[str, Any]]]:
-    """Returns the wrong cells of some tables' indexes, by table."""
-    named = with_progress(tables, "comparing the indexes with the files", "table")
-    return {table.name: table.verify(data).to_pylist() for table in named}
+def verified(session: SparkSession, name: str, data: bool) -> dict[str, list[dict[str, Any]]]:
+    """Returns the wrong cells of one table's index, by table."""
+    (table,) = with_progress([opened_table(session, name)], _VERIFYING, "table")
+    return {table.name: table.verify(data).to_pylist()}
 
 
 def _adopted(session: SparkSession, name: str, config: Mapping[str, Any], *, managed: bool) -> ZTable:
@@ -141,9 +157,9 @@ def _refreshed(
     return table.name, table.refresh_index(take_orphans, drop_missing, progress=progress_of(table))
 
 
-def _indexed(session: SparkSession, nodes: Nodes, sources: Nodes) -> list[ZTable]:
+def _tables_and_sources(nodes: Nodes, sources: Nodes) -> list[str]:
     loaded = [f"{backquoted(each['schema'])}.{backquoted(each['identifier'])}" for _, each in sorted(sources.items())]
-    return tables_with_index(session, dict.fromkeys([*tables_of(nodes), *loaded]))
+    return list(dict.fromkeys([*tables_of(nodes), *loaded]))
 
 
 def refresh_line(table: str, done: Refreshed) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from dbt.adapters.zlayout.adapter.dbt_errors import one_line
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of, tables_of
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, table_advice
 from dbt.adapters.zlayout.adapter.operations.linting import find_conditions
@@ -21,6 +22,7 @@ from dbt.adapters.zlayout.adapter.report_page.layout_page import (
     report_json,
     report_page,
     report_text,
+    vega_script,
     worst_first,
 )
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
@@ -31,6 +33,9 @@ from dbt.adapters.zlayout.table.layout_report import TableReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from dbt.adapters.zlayout.config.workload import WeightedCondition
+    from dbt.adapters.zlayout.table.ztable import ZTable
 
 _LOG = AdapterLogger("Zlayout")
 _MOST_CONDITIONS, _MOST_FINDINGS = 30, 20
@@ -63,6 +68,8 @@ def layout_report(
     """
     if path is None and not as_json:
         raise ConfigError(["path: missing; add --args '{path: report.html}', or json: true for only the figures"])
+    if path is not None:
+        vega_script()  # if it is not installed, nothing is measured
     workload = ProjectWorkload(session, nodes, target)
     models = [model] if isinstance(model, str) else model
     tables = _reports(session, models, nodes, workload)
@@ -96,7 +103,7 @@ def _report(
     """Returns the report of a table. None if it is not a table of this package, unless the user named it."""
     try:
         table = opened_table(session, name)
-        return table.layout_report(workload.foremost(table, _MOST_CONDITIONS), most_files=most)
+        return table.layout_report(_conditions(table, workload), most_files=most)
     except TableNotFoundError:
         if asked:
             raise
@@ -106,14 +113,23 @@ def _report(
         return Unreadable(plain, unreadable(plain, str(error)))
 
 
+def _conditions(table: ZTable, workload: ProjectWorkload) -> Sequence[WeightedCondition]:
+    try:
+        return workload.foremost(table, _MOST_CONDITIONS)
+    except ConfigError as error:
+        _LOG.warning(f"{table.name}: the report is made without its workload: {one_line(error)}")
+        return []
+
+
 def _advice(session: SparkSession, tables: Sequence[str], workload: ProjectWorkload, with_dbt: bool) -> Section:
     """Returns what the workload of each table would gain by another layout."""
     lines = []
     for name in with_progress(tables, "advice", "table"):
         try:
             found = table_advice(table := opened_table(session, name), workload.of(table)).advice
-        except ZlayoutError:
-            continue  # the verdict on the table says what is wrong
+        except ZlayoutError as error:
+            lines.append((f"{name}: no advice: {one_line(error)}", ""))
+            continue
         if found is None:
             continue
         told = [*([found.why] if found.rewrite_bytes else []), *(each.why for each in found.settings)]

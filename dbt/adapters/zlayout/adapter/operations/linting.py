@@ -99,14 +99,23 @@ class Linted:
     failures: str | None = None
 
 
+def check_format(kind: str) -> None:
+    """Checks the format of a report.
+
+    Raises:
+        ConfigError: It is none of ``text``, ``json`` and ``sarif``.
+    """
+    if kind not in _KINDS:
+        raise ConfigError([f"format: {kind!r} is not one of {', '.join(_KINDS)}"], "zlayout_lint")
+
+
 def lint_text(linted: Linted, kind: str) -> str:
     """Returns the findings as ``text``, ``json`` or ``sarif``.
 
     Raises:
         ConfigError: It is another kind.
     """
-    if kind not in _KINDS:
-        raise ConfigError([f"format: {kind!r} is not one of {', '.join(_KINDS)}"], "zlayout_lint")
+    check_format(kind)
     findings = linted.findings
     if kind == "json":
         return json_text([each.to_dict() for each in findings])

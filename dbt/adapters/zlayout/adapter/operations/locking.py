@@ -225,7 +225,7 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
 def _check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nodes) -> tuple[list[Regression], int]:
     """Returns the conditions that read more than the lock allows, and tables that are gone; and how many were checked.
 
-    Shares are compared, not counts: a condition may open one file more than locked, since small data has few files.
+    Shares are compared, not counts: a condition may open about one file more, since small data has few files.
 
     Args:
         model: The only model to check; None for all tables of the lock.
@@ -292,7 +292,7 @@ def _cause(table: ZTable, locked: LockedTable, reads: ConditionReads) -> str:
         return f"{useless[0].sql} cannot skip files: {useless[0].why_not}"
     if now["zorder"] != locked.layout["zorder"]:
         return f"the model clusters by {', '.join(now['zorder'])} instead of {', '.join(locked.layout['zorder'])}"
-    return "files overlap more than when the lock was written; cluster the table: dbt run-operation zlayout_cluster"
+    return "files overlap more than when the lock was written; cluster the table (zlayout_cluster)"
 
 
 def _layout_of(table: ZTable) -> dict[str, tuple[str, ...]]:
@@ -314,6 +314,18 @@ def _tolerance(given: object) -> float:
     return number_between("zlayout_lock: tolerance", given, 0.0, 10.0)
 
 
+def _lock_before(path: Path, *, required: bool) -> Lock | None:
+    """Returns what a lock file has; None without one, or if it is not required and cannot be read."""
+    if not path.exists():
+        return None
+    try:
+        return read_lock(path)
+    except ConfigError:
+        if required:
+            raise
+        return None
+
+
 def lock_report(
     session: SparkSession,
     model: str | None,
@@ -333,7 +345,7 @@ def lock_report(
         target: As for `ProjectWorkload`.
         path: The lock file.
         check: Whether to check instead of writing.
-        tolerance: As for `made_lock`. For a check it replaces that of the file.
+        tolerance: As for `made_lock`. None for that of the file, if there is one.
 
     Returns:
         The report, and whether the check passes.
@@ -347,13 +359,15 @@ def lock_report(
             lock = replace(lock, tolerance=_tolerance(tolerance))
         found, checked = _check_lock(session, lock, model, nodes)
         return check_text(found, checked, as_json=as_json), not found
+    before = _lock_before(path, required=model is not None)
     lock = made_lock(session, model, nodes, target, tolerance)
     if not lock.tables:
         raise ConfigError(
             ["no condition is known: run or compile the project, or give its models a workload"], "zlayout_lock"
         )
-    if model is not None and path.exists():
-        lock = Lock({**read_lock(path).tables, **lock.tables}, lock.tolerance)
+    if before is not None:
+        kept = before.tables if model is not None else {}
+        lock = Lock({**kept, **lock.tables}, before.tolerance if tolerance is None else lock.tolerance)
     text = lock.to_text()
     write_whole(path, text)
     conditions = sum(len(each.conditions) for each in lock.tables.values())

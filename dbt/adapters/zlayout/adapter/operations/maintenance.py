@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.zlayout.adapter.materialize.model_settings import cluster_settings
-from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table, opened_table
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, config_of_table, opened_table
 from dbt.adapters.zlayout.adapter.operations.diagnostics import problem_line
+from dbt.adapters.zlayout.adapter.operations.each_table import report_on_tables
 from dbt.adapters.zlayout.adapter.operations.progress import progress_of
 from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
@@ -39,14 +41,19 @@ _OF_A_COMPACTION = ("strategy", "max_bytes", "where", "logs_only")
 _COMPACT_ARGUMENTS = {"plan", *_SWITCHES, *_OF_A_COMPACTION}
 _LAG_TEST = "zlayout_compaction_lag_at_most"
 _MOST_GROUPS = 20
+_EXECUTE = "run this again with execute instead of schedule"
 
 
 def cluster(
-    session: SparkSession, relation: ZlayoutRelation | str, config: Mapping[str, Any], given: Mapping[str, Any]
+    session: SparkSession,
+    relation: ZlayoutRelation | str,
+    config: Mapping[str, Any] | None,
+    nodes: Nodes,
+    given: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Clusters a table for a hook, and logs what was done."""
     table = opened_table(session, relation)
-    done = _clustered(table, config, given)
+    done = _clustered(table, config_of_table(table.name, nodes) if config is None else config, given)
     log = _LOG.warning if done.groups_failed or done.problems else _LOG.info
     log(cluster_line(table.name, done))
     return done.to_dict()
@@ -60,10 +67,13 @@ def cluster_report(
         raise ConfigError(["plan: an instant belongs to one table; give its model too"], "zlayout_cluster")
     if given.get("sort_by") is not None and model is None:
         raise ConfigError(["sort_by: the columns belong to one table; give its model too"], "zlayout_cluster")
-    tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
-    done = {table.name: _clustered(table, config_of_table(table.name, nodes), given) for table in tables}
-    executed = any(parse_boolean(name, given.get(name), []) for name in ("execute", "pending"))
-    return cluster_text(done, as_json=as_json, scheduled=bool(given.get("schedule")), executed=executed)
+    scheduled, *executed = (parse_boolean(name, given.get(name), []) for name in ("schedule", "execute", "pending"))
+
+    def clustered(table: ZTable) -> ClusterSummary:
+        return _clustered(table, config_of_table(table.name, nodes), given)
+
+    text = partial(cluster_text, as_json=as_json, scheduled=scheduled, executed=any(executed))
+    return report_on_tables(session, model, nodes, clustered, text)
 
 
 def compaction_report(
@@ -71,9 +81,12 @@ def compaction_report(
 ) -> str:
     """Compacts one table, or all merge-on-read tables of the project."""
     keywords = compact_keywords(given, one_table=model is not None)
-    tables = chosen_tables(session, model, nodes, lambda table: table.merges_on_read)
-    done = {table.name: table.compact(progress=progress_of(table), **keywords) for table in tables}
-    return compaction_text(done, scheduled=keywords["schedule"], as_json=as_json)
+
+    def compacted(table: ZTable) -> CompactionSummary:
+        return table.compact(progress=progress_of(table), **keywords)
+
+    text = partial(compaction_text, scheduled=keywords["schedule"], as_json=as_json)
+    return report_on_tables(session, model, nodes, compacted, text, lambda table: table.merges_on_read)
 
 
 def compact_keywords(given: Mapping[str, Any], *, one_table: bool) -> dict[str, Any]:
@@ -206,7 +219,7 @@ def cluster_text(
         if each.dry_run:
             lines += _groups(each)
         if scheduled and each.groups:
-            lines.append("  planned; run zlayout_cluster with execute: true to execute it")
+            lines.append(f"  planned; {_EXECUTE}")
     return "\n".join(lines) or "No dbt-zlayout table to cluster."
 
 
@@ -237,7 +250,7 @@ def _left_out(done: ClusterSummary) -> str:
     if not done.files_with_logs:
         return ""
     files = counted(done.files_with_logs, "file")
-    return f"; skipped {files} in file groups with logs: run zlayout_compact first"
+    return f"; skipped {files} in file groups with logs: compact the table first"
 
 
 def _groups(plan: ClusterSummary) -> list[str]:
@@ -297,7 +310,7 @@ def _planned_line(table: str, planned: CompactionSummary) -> str:
     return (
         f"{table}: planned {', '.join(planned.plans)}: {counted(planned.groups, 'file group')}, "
         f"{counted(planned.files_removed, 'file')} ({size_text(planned.bytes_read)}); "
-        "run zlayout_compact with execute: true to execute it"
+        f"{_EXECUTE}"
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, opened_table
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table
+from dbt.adapters.zlayout.adapter.operations.each_table import report_on_tables
 from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -45,11 +47,12 @@ def publish_report(
     if off:
         formats = []
     if (formats is not None or publish_catalog is not None) and model is None:
-        raise CompilationError("zlayout_publish switches formats and catalog of one table only; say {model: …}")
-    tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
-    return publish_text(
-        {table.name: table.publish(formats, publish_catalog=publish_catalog) for table in tables}, as_json=as_json
-    )
+        raise CompilationError("zlayout_publish: formats and publish_catalog apply to one table; add model: …")
+
+    def published(table: ZTable) -> Mapping[str, int | None]:
+        return table.publish(formats, publish_catalog=publish_catalog)
+
+    return report_on_tables(session, model, nodes, published, partial(publish_text, as_json=as_json))
 
 
 def register_report(session: SparkSession, name: str, path: str, as_json: bool) -> str:
@@ -64,7 +67,7 @@ def files_bytes(session: SparkSession, table: str, version: int | None, kind: st
     """Returns the list of files as text (a path on each line), JSON or Parquet."""
     opened = opened_table(session, table)
     files = opened.files(version=version)
-    if opened.merges_on_read and version is None and (logs := len(log_files(opened.snapshot().files))):
+    if opened.merges_on_read and (logs := len(log_files(opened.snapshot(version=version).files))):
         _LOG.warning(
             f"{opened.name}: the listed files do not show the changes in {counted(logs, 'log file')}; run "
             "`zlayout compact` first to include them"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.relation import Path
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, opened_table
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between, whole_number
+from dbt.adapters.zlayout.adapter.operations.each_table import report_on_tables
 from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, view_name
 from dbt.adapters.zlayout.quantities import aligned_lines, counted, size_text
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
+    from dbt.adapters.zlayout.table.ztable import ZTable
     from dbt.adapters.zlayout.timeline.retention.cleaning import CleanResult
 
 _PERSISTENT = ("view", "materialized_view")
@@ -80,7 +83,7 @@ def rollback_report(
     past = _past_version(version, instant, timestamp)
     found = opened_table(session, table)
     if not past:
-        raise CompilationError("zlayout_rollback needs {model: …, version: …}, or instant or timestamp")
+        raise CompilationError("zlayout_rollback needs version, instant or timestamp")
     to_version = found.version_at(**past)
     return rollback_text(found.name, to_version, found.rollback(to_version), as_json=as_json)
 
@@ -98,9 +101,11 @@ def clean_report(
     """Cleans one table, or all managed tables of the project."""
     versions = None if retain_versions is None else whole_number("retain_versions", retain_versions, least=1)
     hours = None if retain_hours is None else number_between("retain_hours", retain_hours, 0.0)
-    tables = chosen_tables(session, model, nodes, lambda table: table.is_managed)
-    cleaned = {table.name: table.clean(dry_run, retain_versions=versions, retain_hours=hours) for table in tables}
-    return clean_text(cleaned, dry_run=dry_run, as_json=as_json)
+
+    def cleaned(table: ZTable) -> CleanResult:
+        return table.clean(dry_run, retain_versions=versions, retain_hours=hours)
+
+    return report_on_tables(session, model, nodes, cleaned, partial(clean_text, dry_run=dry_run, as_json=as_json))
 
 
 def _past_version(version: object, instant: object, timestamp: object) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.materialize.model_settings import read_model
 from dbt.adapters.zlayout.adapter.materialize.origin import FILE_CHANGED, NO_ORIGIN, reasons_to_run, sources_text
-from dbt.adapters.zlayout.adapter.node_lookup import Nodes, table_of, table_of_node
+from dbt.adapters.zlayout.adapter.node_lookup import Nodes, name_of_node, table_of, table_of_node
 from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -40,15 +41,19 @@ def why_run_report(
         node
         for _, node in sorted(nodes.items())
         if node["resource_type"] == "model"
-        and (node["config"].get("materialized") in _WRITTEN if table is None else table_of_node(node) == table)
+        and (
+            node["config"].get("materialized") in _WRITTEN
+            if table is None
+            else folded_name(table_of_node(node)) == folded_name(table)
+        )
     ]
     if table is not None and not models:
         problem = f"model: '{model}' is not a model of this project; only models can be skipped"
         raise ConfigError([problem], "zlayout_why_run")
-    found = {node["name"]: _why(session, node, schema_root) for node in models}
+    found = {name_of_node(node): _why(session, node, schema_root) for node in models}
     if as_json:
         return json_text(found)
-    return "\n".join(f"{name}: {_sentence(each)}" for name, each in found.items()) or "the project has no tables"
+    return "\n".join(f"{name}: {_sentence(each)}" for name, each in found.items()) or "The project has no tables."
 
 
 def _why(

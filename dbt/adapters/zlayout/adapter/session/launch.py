@@ -240,13 +240,12 @@ def require_free(folder: Path) -> None:
         UnsupportedError: Another process has the database open.
     """
     # Derby holds a lock on this file while it is open.
-    try:
-        with (folder / _DERBY_LOCK).open("r+b") as file:
+    # If the database is new, or its files cannot be opened, Derby will report any problem.
+    with suppress(OSError), (folder / _DERBY_LOCK).open("r+b") as file:
+        try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError) as error:
-        raise UnsupportedError(_in_use_text(str(folder))) from error
-    except OSError:
-        return  # The database is new, or the file system has no locks. Derby will report any problem.
+        except (BlockingIOError, PermissionError) as error:
+            raise UnsupportedError(_in_use_text(str(folder))) from error
 
 
 def in_use_text_of(text: str) -> str | None:

@@ -96,9 +96,12 @@ def publish(
         catch_up(opened.store, opened.timeline)
         # The store and the catalog are other machines, or at least other programs: neither waits for the other.
         formats = other_thread.submit(_publish_formats, opened)
-        if isinstance(table, TableName):
-            _put_entry(catalog, table, entry, opened, description, column_stats, after)
-    _tidy_up(opened, formats.result(), after)
+        try:
+            if isinstance(table, TableName):
+                _put_entry(catalog, table, entry, opened, description, column_stats, after)
+        finally:
+            _report_formats(formats.result(), after)
+    _tidy_up(opened, after)
 
 
 def publish_to_others(opened: TableSnapshot, after: AfterCommit) -> None:
@@ -106,7 +109,8 @@ def publish_to_others(opened: TableSnapshot, after: AfterCommit) -> None:
 
     A failure is reported.
     """
-    _tidy_up(opened, _publish_formats(opened), after)
+    _report_formats(_publish_formats(opened), after)
+    _tidy_up(opened, after)
 
 
 def _publish_formats(opened: TableSnapshot) -> list[tuple[str, Exception]]:
@@ -116,10 +120,13 @@ def _publish_formats(opened: TableSnapshot) -> list[tuple[str, Exception]]:
     return list(publish_formats(opened.store, opened.timeline, opened.table_id, config.publishing, hours))
 
 
-def _tidy_up(opened: TableSnapshot, failed: Sequence[tuple[str, Exception]], after: AfterCommit) -> None:
-    """Reports the formats that failed, and deletes what only older versions need."""
+def _report_formats(failed: Sequence[tuple[str, Exception]], after: AfterCommit) -> None:
     for name, error in failed:
         after.leave(f"readers of {name} do not see it yet: {short_message(error)}")
+
+
+def _tidy_up(opened: TableSnapshot, after: AfterCommit) -> None:
+    """Deletes what only older versions need."""
     with after.useful("manifests of old versions were not deleted"):
         retire(opened.store)
     with after.useful(f"{FOLDER_NOTE} was not written"):

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.log.entry import IndexSlices
-from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, row_count
 from dbt.adapters.zlayout.timeline.retention.past import missing_files, snapshot_of, version_at_time, version_of_instant
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.change import Change
@@ -192,7 +192,7 @@ def _figures(timeline: Timeline, base: Snapshot | None, target: Snapshot) -> dic
     before = base.files if base is not None else target.files
     adds, removes = target.files.minus(before["path"]), before.minus(target.files["path"])
     return {
-        "rows": target.files.total_rows,
+        "rows": row_count(target),
         "files_added": len(adds),
         "files_removed": len(removes),
         "bytes_added": adds.total_bytes,

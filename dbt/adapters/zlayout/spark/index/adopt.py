@@ -13,7 +13,13 @@ import pyarrow.parquet as pq
 from dbt.adapters.zlayout.config.schema_check import check_against_schema
 from dbt.adapters.zlayout.config.table_config import TableConfig, stored_settings
 from dbt.adapters.zlayout.config.table_type import OP
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, TableNotFoundError, UnsupportedError
+from dbt.adapters.zlayout.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    CorruptError,
+    TableNotFoundError,
+    UnsupportedError,
+)
 from dbt.adapters.zlayout.publish.spark_manifest import paths_to_adopt
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
@@ -31,7 +37,7 @@ from dbt.adapters.zlayout.spark.commit.expression_stats import check_expressions
 from dbt.adapters.zlayout.spark.commit.optional_slices import NewOptional
 from dbt.adapters.zlayout.spark.commit.publish import Description, publish
 from dbt.adapters.zlayout.spark.files.existing_files import ambiguous_folder, footers_found, listed_files, wait_a_tick
-from dbt.adapters.zlayout.spark.index.collected_statistics import collect, examining
+from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect, examining
 from dbt.adapters.zlayout.spark.index.optional_indexes import optional_pieces
 from dbt.adapters.zlayout.spark.read.relations import spark_relation, uninstall
 from dbt.adapters.zlayout.spark.schema.table_schema import checked_schema
@@ -75,6 +81,7 @@ def adopt_table(
         TableNotFoundError: The table does not exist.
         UnsupportedError: It is a view, not a Parquet table, already managed, or has partitions outside its folder.
         ConfigError: The settings do not fit the table's columns.
+        ConflictError: Another session changed its index in the meantime.
     """
     started = time.perf_counter()
     catalog = Catalog(spark)
@@ -84,7 +91,8 @@ def adopt_table(
     table_file = read_table_file(store)
     # After an interrupted adoption, the catalog does not know of it yet. The adoption is then repeated.
     timeline = Timeline(store)
-    if timeline.latest_version() is not None:
+    version = timeline.latest_version()
+    if version is not None:
         _check_not_managed(name, entry, table_file, managed=managed)
     check_not_inside_a_table(location)
     if managed:
@@ -97,23 +105,15 @@ def adopt_table(
     if managed:
         files = _files_to_manage(catalog, entry, store, files)
     level = ManagementLevel.MANAGED if managed else ManagementLevel.INDEXED
-    table_file = _claim(store, name, level, table_file)
-    keys = config.clustering.columns
-    if not managed:
-        wait_a_tick(store, files)
-    footers = footers_found(store, files["path"].to_pylist())
-    examine = examining(spark, store, entry.schema_json, entry.partition_by)
-    collected = collect(store, files, layout.tracked, examine, footers=footers)
-    if managed and collected.unreadable:
-        raise UnsupportedError(
-            f"{name}: {collected.unreadable[0]} is not a Parquet file, or cannot be read; remove it from the folder,"
-            " or adopt the table with managed=False"
-        )
-    if not managed:
-        collected = collected.only(collected.files.same_as(listed_files(store, entry.partition_by)))
+    footers, collected = _collected(spark, store, entry, files, layout, managed=managed)
     adopted, statistics = collected.files, collected.column_stats
-    depth = round(depth_of(statistics, keys, [each.partition for each in adopted]), 4)
+    depth = round(depth_of(statistics, config.clustering.columns, [each.partition for each in adopted]), 4)
+    claimed = _claim(store, name, level, table_file, version)
     with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
+        if managed and version != (None if transaction.base is None else transaction.base.version):
+            raise ConflictError(
+                f"{name}: another session has changed its index just now; nothing was adopted; try again"
+            )
         summary = {"rows": adopted.total_rows, "overlap_depth": depth, "data_passes": 0, ADOPTED: level.value}
         change = Change(
             adds=adopted,
@@ -127,13 +127,13 @@ def adopt_table(
         commit = commit_files(store, transaction, change, statistics, optional=NewOptional.of(pieces, adopted))
     after = AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
-        opened = TableSnapshot.at(
-            timeline, table_file, location, timeline.snapshot(commit.version), session_zone(spark)
-        )
+        if table_file is not None:
+            replace_table_file(store, claimed)
+        opened = TableSnapshot.at(timeline, claimed, location, timeline.snapshot(commit.version), session_zone(spark))
         if managed:
             publish(catalog, name, entry, opened, Description.of(entry), after, column_stats=statistics)
         else:
-            catalog.set_property(entry, TABLE_ID_PROPERTY, table_file.table_id)
+            catalog.set_property(entry, TABLE_ID_PROPERTY, claimed.table_id)
             uninstall(catalog, name)
     done = CommitSummary(
         version=commit.version,
@@ -150,6 +150,29 @@ def adopt_table(
         unfinished=after.unfinished,
     )
     return opened, done
+
+
+def _collected(
+    spark: SparkSession, store: Store, entry: Entry, files: DataFiles, layout: TableLayout, *, managed: bool
+) -> tuple[Sequence[pq.FileMetaData | None], Collected]:
+    """Returns the footers of files, and the files with their statistics.
+
+    Raises:
+        UnsupportedError: A file of a table that becomes managed cannot be read.
+    """
+    if not managed:
+        wait_a_tick(store, files)
+    footers = footers_found(store, files["path"].to_pylist())
+    examine = examining(spark, store, entry.schema_json, entry.partition_by)
+    collected = collect(store, files, layout.tracked, examine, footers=footers)
+    if not managed:
+        return footers, collected.only(collected.files.same_as(listed_files(store, entry.partition_by)))
+    if collected.unreadable:
+        raise UnsupportedError(
+            f"{entry.name}: {collected.unreadable[0]} is not a Parquet file, or cannot be read; remove it from the "
+            "folder, or adopt the table with managed=False"
+        )
+    return footers, collected
 
 
 def _adoptable(catalog: Catalog, name: TableName) -> Entry:
@@ -235,10 +258,17 @@ def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataF
         )
 
 
-def _claim(store: Store, name: TableName, level: ManagementLevel, known: TableFile | None) -> TableFile:
+def _claim(
+    store: Store, name: TableName, level: ManagementLevel, known: TableFile | None, version: int | None
+) -> TableFile:
+    """Returns the table file for after the commit. It is written now only if there is no log yet.
+
+    A log that only indexes the files must not become the truth of a managed table before the adoption is committed.
+    """
     if known is not None:
         claimed = TableFile(known.table_id, level, known.name, known.created_ms)
-        replace_table_file(store, claimed)
+        if version is None:
+            replace_table_file(store, claimed)
         return claimed
     claimed = TableFile.new(level, str(name), int(time.time() * 1000))
     try:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import ConflictError, UnsupportedError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
@@ -20,7 +22,13 @@ from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
-from dbt.adapters.zlayout.spark.files.existing_files import GLOB, ambiguous_folder, listed_files, wait_a_tick
+from dbt.adapters.zlayout.spark.files.existing_files import (
+    GLOB,
+    ambiguous_folder,
+    footers_found,
+    listed_files,
+    wait_a_tick,
+)
 from dbt.adapters.zlayout.spark.index.collected_statistics import Collected, collect, examining
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.schema.types import as_plain_text, fields_of, raw_fields, split_partition_columns
@@ -29,8 +37,8 @@ from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store, qualified
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.log.file_slices import groups_with_logs
-from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
+from dbt.adapters.zlayout.timeline.log.file_slices import base_files, groups_with_logs
+from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot, row_count, with_more_rows
 from dbt.adapters.zlayout.timeline.retention.orphans import foreign_files
 from dbt.adapters.zlayout.timeline.retention.past import DROPPED, DROPPED_AS_MISSING
 from dbt.adapters.zlayout.timeline.timeline import Timeline
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NEXT = "move it out of the folder, or insert its rows with a query"
+_ROW_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 _NULLABILITY = {"nullable", "containsNull", "valueContainsNull", "metadata"}
 
 
@@ -75,7 +84,7 @@ def drop_missing(
         if not missing:
             return 0, 0
         _check_may_drop(name, base.files, missing)
-        gone = base.files.filter(pc.is_in(base.files["path"], value_set=pa.array(missing)))
+        gone = base_files(base.files.filter(pc.is_in(base.files["path"], value_set=pa.array(missing))))
         summary = {
             "rows": 0,
             "rows_deleted": gone.total_rows,
@@ -87,7 +96,14 @@ def drop_missing(
         }
         tracked = TableLayout.of_version(base).tracked
         nothing = base.files[:0]
-        change = Change(nothing, missing, summary=summary)
+        change = Change(
+            nothing,
+            missing,
+            properties=partial(with_more_rows, start=row_count(base), more=-gone.total_rows)
+            if opened.merges_on_read
+            else None,
+            summary=summary,
+        )
         commit = commit_files(timeline.store, transaction, change, footer_table([], [], tracked))
     publish_committed(Catalog(spark), name, opened, AfterCommit(commit.version, progress))
     return len(missing), gone.total_rows
@@ -160,16 +176,25 @@ def _collected_orphans(
         raise UnsupportedError(f"{name}: {misplaced[0]} is outside of {folders}; {_NEXT}")
     _check_partitions(name, files, base)
     wait_a_tick(store, files)
+    footers = footers_found(store, files["path"].to_pylist())
+    # Files of one schema have the same columns for Spark, which reads the footer of one file for each question.
+    named = zip(files["path"].to_pylist(), footers, strict=True)
+    alike = {_schema_key(footer): path for path, footer in named if footer is not None}
+    for path in alike.values():
+        _check_columns(spark, name, path, qualified(store.root_uri, path), base)
     tracked = TableLayout.of_version(base).tracked
     examine = examining(spark, store, base.schema_json, base.partition_by, progress)
-    collected = collect(store, files, tracked, examine)
+    collected = collect(store, files, tracked, examine, footers=footers)
     if collected.unreadable:
         raise UnsupportedError(f"{name}: {collected.unreadable[0]} is not a Parquet file, or cannot be read; {_NEXT}")
-    for path in files["path"].to_pylist():
-        _check_columns(spark, name, path, qualified(store.root_uri, path), base)
     if not pc.all(collected.files.same_as(listed_files(store, base.partition_by)), min_count=0).as_py():
         raise ConflictError(f"{name}: files in its folder changed while they were read; run it again")
     return collected
+
+
+def _schema_key(footer: pq.FileMetaData) -> tuple[str, bytes | None]:
+    """Returns what Spark takes a file's columns from: Parquet's schema, and the one that Spark itself stores."""
+    return str(footer.schema), (footer.metadata or {}).get(_ROW_SCHEMA)
 
 
 def _check_partitions(name: TableRef, files: DataFiles, base: Snapshot) -> None:

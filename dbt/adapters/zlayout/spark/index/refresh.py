@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.config.table_config import StatisticsConfig, TableConfig
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes, StatisticsConfig, TableConfig
 from dbt.adapters.zlayout.config.table_type import INSTANT, SEQ
 from dbt.adapters.zlayout.errors import ConflictError, TableNotFoundError
 from dbt.adapters.zlayout.index.gaps import Gaps, gaps_of, news_in
@@ -35,7 +35,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import Progress, check_not_cancelled
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.relations import install, uninstall
 from dbt.adapters.zlayout.spark.read.session import open_entry
-from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of
+from dbt.adapters.zlayout.spark.snapshot.table_layout import TableLayout, config_of, tell_of_dropped
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -79,8 +79,8 @@ def refresh_table(
 
     Raises:
         TableNotFoundError: The table is no longer in the catalog.
-        UnsupportedError: The table is only indexed; or an orphan does not fit the table; or a missing file cannot be
-            dropped, because logs of a merge-on-read table depend on it.
+        UnsupportedError: `orphans` or `missing` is set, and the table is only indexed; or an orphan does not fit the
+            table; or a missing file cannot be dropped, because logs of a merge-on-read table depend on it.
         ConflictError: Other writers were in the way several times in a row.
     """
     catalog = Catalog(spark)
@@ -98,7 +98,7 @@ def refresh_table(
     taken = take_orphans(spark, name, opened, progress) if orphans else 0
     snapshot = timeline.snapshot()
     if indexed is not None and indexed.partition_by != snapshot.partition_by:
-        return _index_again(spark, indexed.name, snapshot)
+        return _index_again(spark, indexed.name, snapshot, progress)
     lost = missing_files(opened.store, snapshot.files) if opened.managed else ()
     done = Refresh(timeline, _goal(spark, opened, indexed, progress), _examine(spark, opened, indexed, progress)).run()
     after = AfterCommit(done.version, progress)
@@ -151,9 +151,19 @@ def _examine(spark: SparkSession, opened: TableSnapshot, indexed: Entry | None, 
     return examining(spark, opened.store, schema_json, opened.partition_columns, progress)
 
 
-def _index_again(spark: SparkSession, name: TableName, before: Snapshot) -> tuple[TableSnapshot, Refreshed]:
-    """Indexes a table again that was recreated with other partitions. No part of the old index fits its files."""
-    wanted = config_of(before).statistics
+def _index_again(
+    spark: SparkSession, name: TableName, before: Snapshot, progress: Progress | None
+) -> tuple[TableSnapshot, Refreshed]:
+    """Indexes a table again that was recreated with other partitions. No part of the old index fits its files.
+
+    Keys and optional indexes are not kept, and the user hears of it.
+    """
+    had = config_of(before)
+    tell_of_dropped(progress, had.indexes, OptionalIndexes())
+    if progress is not None and had.clustering.columns:
+        keys = ", ".join(map(".".join, had.clustering.columns))
+        progress(f"its clustering keys ({keys}) are dropped, because its partition columns changed; adopt it again")
+    wanted = had.statistics
     # Columns that the settings name may no longer exist.
     config = TableConfig(statistics=wanted if isinstance(wanted.columns, int) else StatisticsConfig())
     opened, done = adopt_table(spark, name, config, managed=False)
