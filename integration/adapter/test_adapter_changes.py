@@ -253,6 +253,7 @@ def test_all_rows_come_again_where_the_last_position_is_lost(dbt, spark, feeds):
     # Rows are not doubled.
     done = run(dbt, turn=1, select=["kept_log"], success=False)
     assert "all rows of main.feed_orders would be added again" in done.message("kept_log")
+    assert "all rows of main.feed_orders v2 are delivered" not in done.log
     assert "--full-refresh" in done.message("kept_log")
     run(dbt, "--full-refresh", turn=2, select=["kept_log"])
     assert len(log_of(spark, 2)) == 39

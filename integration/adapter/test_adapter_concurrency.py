@@ -52,6 +52,21 @@ def test_batches_of_a_model_are_open_at_the_same_time(batches, rows, monkeypatch
     ]
 
 
+@pytest.mark.slow
+def test_batches_that_share_a_file_all_end(batches, spark):
+    dbt = batches
+    span = ("--event-time-start", "2024-03-01", "--event-time-end", "2024-03-13")
+    for variant in ("first", "changed"):
+        assert dbt("run", "--select", "events", hours=288, variant=variant).success
+        done = dbt("run", "--select", "by_day", *span, "--threads", "8", hours=288, variant=variant)
+        assert done.success, done.log
+        made = spark.sql("select made_by, count(*) from main.by_day group by all").collect()
+        assert [tuple(row) for row in made] == [(variant, 288)]
+        table = ZTable.for_name(spark, "main.by_day")
+        table.cluster(rewrite_all=True)
+        assert len(table.snapshot().files) == 1
+
+
 @pytest.mark.parametrize("model", ["kept_orders", pytest.param("ups", marks=pytest.mark.slow)])
 def test_a_writer_waits_for_another_and_says_for_whom(dbt, spark, monkeypatch, model):
     spark.sql("create schema if not exists main")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dbt.adapters.zlayout.adapter.materialize.attempts import Attempts
 from dbt.adapters.zlayout.adapter.materialize.materialization import until_committed
 from dbt.adapters.zlayout.errors import CommittedError, ConflictError
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
@@ -122,7 +123,7 @@ def test_a_conflict_after_the_commit_does_not_run_the_query_again(spark, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(show, "catch_up", in_the_way)
         with pytest.raises(CommittedError, match="^version 1 is committed, but .*somebody was first"):
-            until_committed(lambda: table.append(ten_rows(spark, 10)), print, lambda: None)
+            until_committed(lambda: table.append(ten_rows(spark, 10)), print, lambda: None, Attempts())
     table.append(ten_rows(spark, 20))
     assert spark.table("z.after_conflict").count() == 30
 

@@ -14,8 +14,8 @@ from measured_files import bounds, files, statistics
 
 from dbt.adapters.zlayout.layout.clustering_measures import clustering_measures
 from dbt.adapters.zlayout.layout.table_verdict import (
+    Command,
     Level,
-    Remedy,
     TableFigures,
     TableVerdict,
     unreadable,
@@ -113,7 +113,7 @@ def test_no_layout_of_two_files_is_worth_a_rewrite():
 
 def test_logs_are_compacted_before_a_clustering():
     wide = [(0, 100 + number) for number in range(16)]
-    assert judged(measured(a=wide)).problems[0].remedy == Remedy("cluster", "s.t")
+    assert judged(measured(a=wide)).problems[0].remedy == Command("cluster", "s.t")
     few, many = (judged(measured(a=wide), merges_on_read=True, log_records=at, log_files=1) for at in (10, 800))
     assert [each.remedy and each.remedy.operation for each in few.problems] == ["cluster", "compact"]
     assert [each.remedy and each.remedy.operation for each in many.problems] == [None, "compact"]
@@ -204,13 +204,13 @@ def test_worse_tables_come_first():
 
 @given(table=st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20))
 def test_a_command_survives_shell_and_yaml_with_any_name(table):
-    words = shlex.split(Remedy("cluster", table, {"execute": True}).dbt_command())
+    words = shlex.split(Command("cluster", table, {"execute": True}).dbt_command())
     assert words[:4] == ["dbt", "run-operation", "zlayout_cluster", "--args"]
     read = yaml.safe_load(words[4])
     assert {**read, "model": str(read["model"])} == {"model": table, "execute": True}
-    assert shlex.split(Remedy("cluster", table).zlayout_command()) == ["zlayout", "cluster", table]
+    assert shlex.split(Command("cluster", table).zlayout_command()) == ["zlayout", "cluster", table]
 
 
 def test_the_command_line_has_a_shorter_name_for_a_refresh():
-    remedy = Remedy("refresh_index", "s.t", {"take_orphans": True})
+    remedy = Command("refresh_index", "s.t", {"take_orphans": True})
     assert remedy.zlayout_command() == "zlayout refresh s.t --take-orphans"

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pyiceberg.table import StaticTable
 
 from dbt.adapters.zlayout.publish import delta_log, iceberg_metadata, iceberg_publisher
-from dbt.adapters.zlayout.publish.formats import FORMATS, PublishedFormat, Shown
+from dbt.adapters.zlayout.publish.formats import FORMATS, PublishedFormat, PublishedVersion
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -64,8 +64,8 @@ class PublishedFolder:
     def withdraw(self) -> None:
         self.format.withdraw(self.store, TABLE)
 
-    def shown(self) -> Shown | None:
-        return self.format.shown(self.store, TABLE)
+    def published(self) -> PublishedVersion | None:
+        return self.format.published(self.store, TABLE)
 
     def files(self) -> set[str]:
         return set(self.timeline.snapshot().files["path"].to_pylist())

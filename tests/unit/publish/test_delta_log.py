@@ -173,11 +173,11 @@ def test_a_withdrawal_that_dies_is_known_and_a_publisher_begins_again(tmp_path) 
             withdraw(DyingStore(tmp_path / f"{lives}", lives, after=False), TABLE)
         # First the hint goes and what is before the checkpoint. Until then readers see the newest version.
         gone = not table.store.exists(f"{FOLDER}/{10:020d}.checkpoint.parquet")
-        assert (table.shown() is None) == gone == (lives > 11)
+        assert (table.published() is None) == gone == (lives > 11)
         newest = table.timeline.snapshot().version
         assert bool(list(what_lags(table.store, TABLE, PublishingConfig(("delta",)), newest))) == gone
         table.publish()
-        assert table.shown().version == newest
+        assert table.published().version == newest
         assert table.live() == table.files()
         assert table.store.exists(commit_path(0)) == (gone or lives == 1)
 
@@ -188,11 +188,11 @@ def test_a_log_that_other_publishers_shorten_meanwhile_is_complete(table, monkey
         table.publish()
     listed = table.store.list(FOLDER)
     table.store.delete([commit_path(number) for number in range(10)])
-    before, torn = table.shown(), [each for each in listed if "0003.json" not in each.path]
+    before, torn = table.published(), [each for each in listed if "0003.json" not in each.path]
     torn = [each for each in torn if "checkpoint" not in each.path]
     lists, list_files = iter([torn]), table.store.list
     monkeypatch.setattr(table.store, "list", lambda *given, **how: next(lists, None) or list_files(*given, **how))
-    assert table.shown() == before
+    assert table.published() == before
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_checkpoint_that_was_cut_is_told_and_the_next_publisher_replaces_it(ta
         newest += commits
         assert list(what_lags(table.store, TABLE, delta, newest)) == []
         number = json.loads(table.store.read(f"{FOLDER}/_last_checkpoint"))["version"]
-        assert number == table.shown().number == newest - 1
+        assert number == table.published().number == newest - 1
         assert table.live() == table.files()
         path = f"{FOLDER}/{number:020d}.checkpoint.parquet"
         whole = table.store.read(path)

@@ -27,7 +27,7 @@ def table(folder, tmp_path):
 def test_a_table_is_published_from_its_newest_version_on(table) -> None:
     table.append()
     table.publish()
-    assert table.shown().version == 1
+    assert table.published().version == 1
     assert table.live() == table.files()
 
 
@@ -54,7 +54,7 @@ def test_a_publisher_that_dies_anywhere_is_followed_by_one_that_completes_its_wo
         table.append()
         table.publish(0)
         assert table.live() == table.files()
-        assert table.shown().version == table.timeline.snapshot().version
+        assert table.published().version == table.timeline.snapshot().version
         if ended:
             break
     assert lives > 10
@@ -75,7 +75,7 @@ def test_a_slow_publisher_does_not_take_a_newer_version_for_one_that_was_lost(ta
     monkeypatch.setattr(table.store, "list", meanwhile)
     table.format.catch_up(table.store, slow, TABLE, 24)
     assert table.live() == table.files()
-    assert table.shown().version == 2
+    assert table.published().version == 2
     assert not table.store.exists(table.path_of(3))
 
 
@@ -136,7 +136,7 @@ def test_what_another_table_published_is_left_alone(table) -> None:
     with pytest.raises(UnsupportedError, match=told):
         table.format.catch_up(table.store, table.timeline, "other", 24)
     table.format.withdraw(table.store, "other")
-    assert table.shown() is not None
+    assert table.published() is not None
 
 
 def test_a_format_that_fails_is_named_and_does_not_raise(table, monkeypatch) -> None:

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.errors import CorruptError, StoreError, UnsupportedErr
 from dbt.adapters.zlayout.publish import delta_log, iceberg_table
 from dbt.adapters.zlayout.publish.formats import what_lags
 from dbt.adapters.zlayout.publish.iceberg_metadata import FOLDER, HINT, is_here, metadata_path
-from dbt.adapters.zlayout.publish.iceberg_table import catch_up, shown, withdraw
+from dbt.adapters.zlayout.publish.iceberg_table import catch_up, published, withdraw
 from dbt.adapters.zlayout.store.cloud import CloudStore
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -40,7 +40,7 @@ def table(tmp_path) -> IcebergFolder:
 
 @pytest.mark.parametrize("module", [delta_log, iceberg_table])
 def test_what_readers_have_seen_since_a_time_goes_by_when_it_was_published(table, module) -> None:
-    assert module.shown_since(table.store, TABLE, 0) is None
+    assert module.published_since(table.store, TABLE, 0) is None
     for _ in range(4):
         module.catch_up(table.store, table.timeline, TABLE, 24)
         table.append()
@@ -50,7 +50,7 @@ def test_what_readers_have_seen_since_a_time_goes_by_when_it_was_published(table
     for path, seconds in zip(paths, (100, 200, 300, 300), strict=True):
         os.utime(table.store.local_path(path), (seconds, seconds))
     found = [
-        module.shown_since(table.store, TABLE, since).version for since in (0, 99e3, 150e3, 250e3, 300e3, math.inf)
+        module.published_since(table.store, TABLE, since).version for since in (0, 99e3, 150e3, 250e3, 300e3, math.inf)
     ]
     assert found == [0, 0, 0, 1, 3, 3]
 
@@ -188,11 +188,11 @@ def test_readers_see_what_the_hint_names(table) -> None:
     table.publish()
     table.store.put(HINT, b"1")
     assert len(table.live()) == 1
-    assert shown(table.store, TABLE).version == 0
+    assert published(table.store, TABLE).version == 0
     assert list(what_lags(table.store, TABLE, ICEBERG, 1)) == ["readers of iceberg see version 0 instead of version 1"]
     for nothing in (b"", b"7", b"../../v1", b"9" * 99, b"\xff"):
         table.store.put(HINT, nothing)
-        assert shown(table.store, TABLE).version == 1
+        assert published(table.store, TABLE).version == 1
         table.publish()
         assert table.store.read(HINT) == b"2"
 
@@ -219,7 +219,7 @@ def test_a_publisher_that_is_overtaken_anywhere_changes_nothing_that_is_publishe
         assert table.live() == table.files(), accesses
         paths = [each.file.file_path for each in table.opened().scan().plan_files()]
         assert len(paths) == len(set(paths)), accesses
-        assert table.store.read(HINT) == str(shown(table.store, TABLE).number).encode(), accesses
+        assert table.store.read(HINT) == str(published(table.store, TABLE).number).encode(), accesses
     assert accesses > 30
 
 
@@ -234,7 +234,7 @@ def test_a_moved_or_copied_table_is_published_anew_in_its_new_place(table, tmp_p
     shutil.copytree(tmp_path / "t", tmp_path / "copy")
     if half:
         copy.store.delete([path for path in copy.published_bytes() if path.endswith((".avro", ".files"))])
-    assert shown(copy.store, TABLE) is None
+    assert published(copy.store, TABLE) is None
     assert list(what_lags(copy.store, TABLE, ICEBERG, 1)) == ["readers of iceberg see no version instead of version 1"]
     copy.publish()
     for _ in range(2):
@@ -268,7 +268,7 @@ def test_a_table_behind_a_link_is_the_same_table(table, tmp_path) -> None:
     table.append()
     linked = LocalStore(tmp_path / "link")
     catch_up(linked, Timeline(linked), TABLE, 24)
-    assert shown(linked, TABLE) == shown(table.store, TABLE)
+    assert published(linked, TABLE) == published(table.store, TABLE)
     table.append()
     table.publish()
     assert table.live() == table.files()
@@ -281,14 +281,14 @@ def test_a_withdrawal_that_dies_shows_the_newest_version_or_none_and_is_complete
         for _ in range(4):
             table.append()
             table.publish()
-        newest = shown(table.store, TABLE)
+        newest = published(table.store, TABLE)
         dying = DyingStore(tmp_path / f"{lives}", lives, after=False)
         try:
             withdraw(dying, TABLE)
             break
         except Killed:
             pass
-        left = shown(table.store, TABLE)
+        left = published(table.store, TABLE)
         assert left in (None, newest)
         assert not lives or not table.store.exists(HINT)
         withdraw(table.store, TABLE)
@@ -307,7 +307,7 @@ def test_a_publisher_from_before_a_withdrawal_is_never_the_newest(table) -> None
     withdraw(table.store, TABLE)
     table.append()
     table.publish()
-    assert shown(table.store, TABLE).number == 5
+    assert published(table.store, TABLE).number == 5
     table.store.put(metadata_path(4), late)
     table.append()
     table.publish()

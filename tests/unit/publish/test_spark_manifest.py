@@ -11,12 +11,12 @@ from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.publish.spark_manifest import (
     _steps_down,
     catch_up,
+    is_published,
     listed_paths,
     manifest_path,
     publish,
     published_version,
     retire,
-    shows,
 )
 from dbt.adapters.zlayout.spark.index.verify import stale_files
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
@@ -123,23 +123,23 @@ def test_after_the_newest_entry_is_lost_plain_readers_go_back_with_the_log_and_a
     store.delete([log_path(2)])
     lost = Timeline(store)
     assert (lost.latest_version(), published_version(store)) == (1, 2)
-    assert not shows(store, lost.snapshot())
+    assert not is_published(store, lost.snapshot())
     assert catch_up(store, lost) == 1
-    assert shows(store, lost.snapshot())
+    assert is_published(store, lost.snapshot())
     store.put(manifest_path(2), b"v1")  # as if nobody had looked in between
     again = _overwrite(store, PATHS)
     assert again.latest_version() == 2
     catch_up(store, again)
-    assert shows(store, again.snapshot())
+    assert is_published(store, again.snapshot())
 
 
 def test_a_manifest_that_was_edited_is_noticed_and_written_anew(store) -> None:
     timeline = _overwrite(store, PATHS)
     catch_up(store, timeline)
-    assert shows(store, timeline.snapshot())
+    assert is_published(store, timeline.snapshot())
     whole = store.read(manifest_path(0))
     store.put(manifest_path(0), b"\n".join(whole.split(b"\n")[:-1]))
-    assert not shows(store, timeline.snapshot())
+    assert not is_published(store, timeline.snapshot())
     catch_up(store, timeline)
     assert store.read(manifest_path(0)) == whole
 

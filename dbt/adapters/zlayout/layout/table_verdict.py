@@ -44,7 +44,7 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True)
-class Remedy:
+class Command:
     """The operation that solves a problem, or says more about it.
 
     Attributes:
@@ -57,14 +57,14 @@ class Remedy:
     table: str
     arguments: Mapping[str, bool] = field(default_factory=dict)
 
-    def command(self, *, with_dbt: bool) -> str:
+    def text(self, *, with_dbt: bool) -> str:
         """Returns the run-operation of dbt, or else the command of ``zlayout``."""
         return self.dbt_command() if with_dbt else self.zlayout_command()
 
     def dbt_command(self) -> str:
         """Returns the run-operation, quoted for a shell.
 
-        >>> Remedy("cluster", "shop.orders", {"execute": True}).dbt_command()
+        >>> Command("cluster", "shop.orders", {"execute": True}).dbt_command()
         "dbt run-operation zlayout_cluster --args '{model: shop.orders, execute: true}'"
         """
         model = self.table if _PLAIN.fullmatch(self.table) else json.dumps(self.table, ensure_ascii=False)
@@ -74,7 +74,7 @@ class Remedy:
     def zlayout_command(self) -> str:
         """Returns the command of ``zlayout``, quoted for a shell.
 
-        >>> Remedy("cluster", "/lake/orders", {"execute": True}).zlayout_command()
+        >>> Command("cluster", "/lake/orders", {"execute": True}).zlayout_command()
         'zlayout cluster /lake/orders --execute'
         """
         command = self.operation.removesuffix("_index")
@@ -94,7 +94,7 @@ class Problem:
 
     level: Level
     text: str
-    remedy: Remedy | None = None
+    remedy: Command | None = None
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ def _with_keys(
     if not table.managed:
         text = f"{sentence}. Other tools write this table: have them sort by {', '.join(table.zorder)}"
         return sentence, Problem(level, text), excess
-    return sentence, Problem(level, sentence, Remedy("cluster", table.name)), excess
+    return sentence, Problem(level, sentence, Command("cluster", table.name)), excess
 
 
 def _times_the_best(reads: Mapping[str, float], layout: ClusteringMeasures) -> float:
@@ -300,35 +300,35 @@ def _other_problems(table: TableFigures) -> Iterator[Problem]:
         if table.managed:
             # The command only names the files: what gives their rows up is no command to copy without a thought.
             what += "; restore or roll back, or give up the rows with zlayout_refresh_index and drop_missing: true"
-        yield Problem(Level.BROKEN, what, Remedy("verify" if table.managed else "refresh_index", name))
+        yield Problem(Level.BROKEN, what, Command("verify" if table.managed else "refresh_index", name))
     if table.foreign_files:
         what = f"another tool put {counted(table.foreign_files, 'file')} into the folder, whose rows no reader sees"
         if table.merges_on_read:
             yield Problem(Level.FAIR, f"{what}; upsert the rows, then delete the files")
         else:
-            yield Problem(Level.FAIR, what, Remedy("refresh_index", name, {"take_orphans": True}))
+            yield Problem(Level.FAIR, what, Command("refresh_index", name, {"take_orphans": True}))
     if table.index_gaps:
         yield Problem(
             Level.FAIR,
             f"the index does not fit {counted(table.index_gaps, 'file')}, which every query reads",
-            Remedy("refresh_index", name),
+            Command("refresh_index", name),
         )
     operation = "index" if table.managed else "refresh_index"
-    yield from (Problem(Level.FAIR, each.partition(";")[0], Remedy(operation, name)) for each in table.lacking)
+    yield from (Problem(Level.FAIR, each.partition(";")[0], Command(operation, name)) for each in table.lacking)
     if table.log_records:
         share = table.log_records / max(1, table.rows)
         level = Level.POOR if share > _MANY_LOGS else Level.FAIR if share > _SOME_LOGS else Level.GOOD
         text = f"{counted(table.log_records, 'record')} in {counted(table.log_files, 'log file')} wait for compaction"
-        yield Problem(level, f"{text}, {share:.0%} of the rows", Remedy("compact", name))
+        yield Problem(level, f"{text}, {share:.0%} of the rows", Command("compact", name))
     if table.pending_clusterings:
         plans = counted(table.pending_clusterings, "plan")
-        yield Problem(Level.FAIR, f"{plans} for clustering to execute", Remedy("cluster", name, {"execute": True}))
+        yield Problem(Level.FAIR, f"{plans} for clustering to execute", Command("cluster", name, {"execute": True}))
     if table.pending_compactions:
         plans = counted(table.pending_compactions, "plan")
-        yield Problem(Level.FAIR, f"{plans} for compaction to execute", Remedy("compact", name, {"execute": True}))
+        yield Problem(Level.FAIR, f"{plans} for compaction to execute", Command("compact", name, {"execute": True}))
     yield from (
         Problem(Level.FAIR, f"an earlier commit left work to the next writer: {each}") for each in table.unfinished
     )
     if table.orphan_files:
         left = counted(table.orphan_files, "file")
-        yield Problem(Level.GOOD, f"writers that died left {left} behind, which take up space", Remedy("clean", name))
+        yield Problem(Level.GOOD, f"writers that died left {left} behind, which take up space", Command("clean", name))

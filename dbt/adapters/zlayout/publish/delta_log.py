@@ -120,7 +120,7 @@ _CHECKPOINT_SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True)
-class Shown:
+class DeltaVersion:
     """What the newest version of the Delta table shows.
 
     Attributes:
@@ -144,7 +144,7 @@ def _checkpoint_path(number: int) -> str:
     return f"{FOLDER}/{number:020d}.checkpoint.parquet"
 
 
-def shown(store: Store, table_id: str) -> Shown | None:
+def published(store: Store, table_id: str) -> DeltaVersion | None:
     """Returns what readers of Delta see; None if there is no Delta log, or only what a withdrawal that died has left.
 
     Raises:
@@ -154,14 +154,14 @@ def shown(store: Store, table_id: str) -> Shown | None:
     files = store.list(FOLDER)
     if _has_cut_checkpoint(store, files):
         raise CorruptError(f"{FOLDER} has a checkpoint of another size than was written; publish again to replace it")
-    return _shown_in(store, files, table_id)
+    return _published_in(store, files, table_id)
 
 
-def _shown_in(store: Store, files: Sequence[StoredFile], table_id: str) -> Shown | None:
+def _published_in(store: Store, files: Sequence[StoredFile], table_id: str) -> DeltaVersion | None:
     numbers = _numbers(files, _COMMIT)
     if not numbers:
         return None
-    found = _read_shown(store, max(numbers), table_id)
+    found = _read_published(store, max(numbers), table_id)
     # Another publisher may delete old commits while files are listed.
     return found if _is_complete(files) or _is_complete(store.list(FOLDER)) else None
 
@@ -173,7 +173,7 @@ def _is_complete(files: Sequence[StoredFile]) -> bool:
     return commits.issuperset(range(begin + 1, max(commits, default=-1) + 1))
 
 
-def shown_since(store: Store, table_id: str, since_ms: float) -> Shown | None:
+def published_since(store: Store, table_id: str, since_ms: float) -> DeltaVersion | None:
     """Returns the oldest of what Delta's readers have seen since a time, in milliseconds since the epoch.
 
     Raises:
@@ -182,7 +182,7 @@ def shown_since(store: Store, table_id: str, since_ms: float) -> Shown | None:
     published_ms = {number: each.modified_ms for each in store.list(FOLDER) for number in _numbers([each], _COMMIT)}
     if not published_ms:
         return None
-    return _read_shown(store, oldest_seen(published_ms, max(published_ms), since_ms), table_id)
+    return _read_published(store, oldest_seen(published_ms, max(published_ms), since_ms), table_id)
 
 
 def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
@@ -199,7 +199,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
     """
     # In this order: a version is published after its commit, so the newest version is never older than the one seen.
     files = store.list(FOLDER)
-    seen, newest = _shown_in(store, files, table_id), timeline.snapshot()
+    seen, newest = _published_in(store, files, table_id), timeline.snapshot()
     if seen is None and not _is_complete(files):
         withdraw(store, table_id)
     written = None
@@ -209,7 +209,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
             store.create(commit_path(following.number), content)
             seen = written = following
         except AlreadyExistsError:  # another publisher was faster
-            before, seen, newest = seen, _shown_in(store, store.list(FOLDER), table_id), timeline.snapshot()
+            before, seen, newest = seen, _published_in(store, store.list(FOLDER), table_id), timeline.snapshot()
             if seen == before:
                 raise
     if written is not None or _has_cut_checkpoint(store, files):
@@ -231,7 +231,9 @@ def withdraw(store: Store, table_id: str) -> None:
     store.delete_tree(FOLDER)
 
 
-def _next(store: Store, timeline: Timeline, table_id: str, seen: Shown | None, newest: Snapshot) -> tuple[Shown, bytes]:
+def _next(
+    store: Store, timeline: Timeline, table_id: str, seen: DeltaVersion | None, newest: Snapshot
+) -> tuple[DeltaVersion, bytes]:
     """Returns the next Delta commit after the one that readers see."""
     if seen is None:
         return _commit(store, table_id, 0, newest, newest.files, (), None, newest)
@@ -252,7 +254,7 @@ def _next(store: Store, timeline: Timeline, table_id: str, seen: Shown | None, n
         return _jump(store, table_id, seen, newest)
 
 
-def _jump(store: Store, table_id: str, seen: Shown, newest: Snapshot) -> tuple[Shown, bytes]:
+def _jump(store: Store, table_id: str, seen: DeltaVersion, newest: Snapshot) -> tuple[DeltaVersion, bytes]:
     """Returns a Delta commit that leads from what readers see to the newest version, whatever lies between."""
     live, _ = _replayed(store, seen.number)
     as_shown = {(each["path"], each["size"], each["modificationTime"]) for each in live.select(_IDENTITY).to_pylist()}
@@ -276,7 +278,7 @@ def _commit(
     snapshot: Snapshot | None,
     *,
     data_change: bool | None = None,
-) -> tuple[Shown, bytes]:
+) -> tuple[DeltaVersion, bytes]:
     """Returns a Delta commit and what its readers see.
 
     Args:
@@ -318,7 +320,7 @@ def _commit(
     ]
     lines += [{"add": each} for each in adds]
     text = "".join(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n" for line in lines)
-    return Shown(number, state.version, state.instant, _schema_digest(state)), text.encode()
+    return DeltaVersion(number, state.version, state.instant, _schema_digest(state)), text.encode()
 
 
 def _transaction(state: TableState, table_id: str) -> dict[str, Any]:
@@ -375,7 +377,7 @@ def _numbers(files: Sequence[StoredFile], pattern: re.Pattern[str]) -> list[int]
     return [int(match[1]) for match in found if match]
 
 
-def _read_shown(store: Store, number: int, table_id: str) -> Shown:
+def _read_published(store: Store, number: int, table_id: str) -> DeltaVersion:
     path = commit_path(number)
     content = store.read(path)
     first = content.partition(b"\n")[0]
@@ -385,12 +387,14 @@ def _read_shown(store: Store, number: int, table_id: str) -> Shown:
         raise CorruptError(f"{path} ends within a line; {_REDO}")
     try:
         info = json.loads(first)["commitInfo"]
-        return Shown(number, int(info[VERSION]), str(info[INSTANT]), str(info[_SCHEMA]))
+        return DeltaVersion(number, int(info[VERSION]), str(info[INSTANT]), str(info[_SCHEMA]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptError(f"{path} is not a Delta commit of this package ({error}); {_REDO}") from error
 
 
-def _checkpoint_if_due(store: Store, written: Shown, table_id: str, state: Snapshot, retain_hours: float) -> None:
+def _checkpoint_if_due(
+    store: Store, written: DeltaVersion, table_id: str, state: Snapshot, retain_hours: float
+) -> None:
     """Writes a checkpoint after some commits, whenever the columns have changed, and in place of a damaged one.
 
     DuckDB reads values of all files since the last checkpoint in the newest types, even of files that are removed.
@@ -433,7 +437,7 @@ def _newest_checkpoint(store: Store, files: Sequence[StoredFile], table_id: str)
     """Returns the Delta version at which readers begin, and the digest of its columns; None if it must be replaced."""
     number = max(_numbers(files, _CHECKPOINT), default=None)
     if number is None:
-        return 0, _read_shown(store, 0, table_id).schema
+        return 0, _read_published(store, 0, table_id).schema
     hint = _hint_of(store, number)
     try:
         return number, None if hint is None or _is_cut(hint, files) else hint["tags"][_SCHEMA]

@@ -45,11 +45,11 @@ _NO_FOLDERS = {
 class PublishedFormat(Protocol):
     """A module that publishes in one format. See `delta_log` for the meaning of its functions."""
 
-    def shown(self, store: Store, table_id: str) -> Shown | None:
+    def published(self, store: Store, table_id: str) -> PublishedVersion | None:
         """Returns what readers of the format see."""
         ...
 
-    def shown_since(self, store: Store, table_id: str, since_ms: float) -> Shown | None:
+    def published_since(self, store: Store, table_id: str, since_ms: float) -> PublishedVersion | None:
         """Returns the oldest of what they have seen since a time."""
         ...
 
@@ -62,7 +62,7 @@ class PublishedFormat(Protocol):
         ...
 
 
-class Shown(Protocol):
+class PublishedVersion(Protocol):
     """What readers of a format see."""
 
     @property
@@ -160,17 +160,17 @@ def _registered(store: Store, table_id: str, publishing: PublishingConfig) -> It
         yield "iceberg in catalogs", error
 
 
-def versions_shown(store: Store, table_id: str, formats: Collection[str]) -> dict[str, int | None]:
+def published_versions(store: Store, table_id: str, formats: Collection[str]) -> dict[str, int | None]:
     """Returns the version that readers of each format see; None if they see none."""
     return {name: _version_shown(store, table_id, name) for name in formats if name in FORMATS}
 
 
 def _version_shown(store: Store, table_id: str, name: str) -> int | None:
-    found = FORMATS[name].shown(store, table_id)
+    found = FORMATS[name].published(store, table_id)
     return None if found is None else found.version
 
 
-def oldest_version_shown(store: Store, table_id: str, formats: Collection[str], since_ms: float) -> int | None:
+def oldest_published_version(store: Store, table_id: str, formats: Collection[str], since_ms: float) -> int | None:
     """Returns the oldest version that readers of any format have seen since a time; None if they see none.
 
     The time is in milliseconds since the epoch; infinite for now.
@@ -178,7 +178,7 @@ def oldest_version_shown(store: Store, table_id: str, formats: Collection[str], 
     Raises:
         StoreError, CorruptError, UnsupportedError: It is unknown what they see.
     """
-    found = [FORMATS[name].shown_since(store, table_id, since_ms) for name in formats if name in FORMATS]
+    found = [FORMATS[name].published_since(store, table_id, since_ms) for name in formats if name in FORMATS]
     return min((each.version for each in found if each is not None), default=None)
 
 

@@ -33,10 +33,10 @@ from dbt.adapters.zlayout.errors import StoreError, UnsupportedError, ZlayoutErr
 from dbt.adapters.zlayout.publish.iceberg_metadata import (
     FOLDER,
     NUMBER,
-    Shown,
+    IcebergVersion,
     is_here,
     metadata_path,
-    read_shown,
+    read_published,
     to_bytes,
 )
 from dbt.adapters.zlayout.publish.publication import INSTANT, TABLE_ID, VERSION
@@ -122,8 +122,8 @@ class CatalogEntry:
         """
         for _ in range(_TRIES):
             seen = self._seen(repair=True)
-            newest = read_shown(self.store, self.store.list(FOLDER), self.table_id)
-            if newest is None or (seen is not None and _shows(seen, newest)):
+            newest = read_published(self.store, self.store.list(FOLDER), self.table_id)
+            if newest is None or (seen is not None and _is_at(seen, newest)):
                 return
             namespace = self.identifier[:-1]
             if seen is None and not self.catalog.namespace_exists(namespace):
@@ -211,7 +211,7 @@ class CatalogEntry:
         catalog.commit_table(staged(None), (), ())
 
     def _newest(self) -> tuple[str, Mapping[str, Any]]:
-        newest = read_shown(self.store, self.store.list(FOLDER), self.table_id)
+        newest = read_published(self.store, self.store.list(FOLDER), self.table_id)
         if newest is None:
             raise StoreError("the table is no longer published as Iceberg")
         return f"{unquote(self.store.root_uri)}/{metadata_path(newest.number)}", newest.metadata
@@ -220,7 +220,7 @@ class CatalogEntry:
 _OTHERS = "it is left alone: rename or drop it there, or rename this table, or set another publish_catalog"
 
 
-def _shows(table: Table, newest: Shown) -> bool:
+def _is_at(table: Table, newest: IcebergVersion) -> bool:
     properties = table.metadata.properties
     return (properties.get(NUMBER), properties.get(INSTANT)) == (str(newest.number), newest.instant)
 

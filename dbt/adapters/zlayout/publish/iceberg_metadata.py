@@ -29,7 +29,7 @@ _VERSION_FILE = re.compile(r"v(0|[1-9][0-9]*)\.metadata\.json")
 
 
 @dataclass(frozen=True)
-class Shown:
+class IcebergVersion:
     """What the newest metadata of the Iceberg table shows.
 
     Attributes:
@@ -70,7 +70,7 @@ def to_bytes(metadata: Mapping[str, Any]) -> bytes:
     return json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def read_shown(store: Store, listed: Sequence[StoredFile], table_id: str) -> Shown | None:
+def read_published(store: Store, listed: Sequence[StoredFile], table_id: str) -> IcebergVersion | None:
     """Returns what readers see; None if there is no metadata.
 
     Raises:
@@ -93,7 +93,7 @@ def read_shown(store: Store, listed: Sequence[StoredFile], table_id: str) -> Sho
             raise UnsupportedError(
                 f"{path} was written by other software, on top of what this table has published; {REDO}"
             )
-        return Shown(number, int(properties[VERSION]), str(properties[INSTANT]), metadata)
+        return IcebergVersion(number, int(properties[VERSION]), str(properties[INSTANT]), metadata)
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration, RecursionError) as error:
         raise CorruptError(f"{path} is not Iceberg metadata of this package ({error}); {REDO}") from error
 

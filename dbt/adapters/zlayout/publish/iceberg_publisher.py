@@ -41,8 +41,8 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     NUMBER,
     REDO,
     REPLACED,
+    IcebergVersion,
     Replaced,
-    Shown,
     current_snapshot,
     is_here,
     may_continue,
@@ -142,7 +142,7 @@ class Publisher:
         # Iceberg's paths are not escaped.
         self._here = self._location = unquote(store.root_uri)
 
-    def write_next(self, seen: Shown | None, newest: Snapshot, listed: Collection[str]) -> Shown:
+    def write_next(self, seen: IcebergVersion | None, newest: Snapshot, listed: Collection[str]) -> IcebergVersion:
         """Writes the next version's files, and returns its metadata, which the caller writes to publish it.
 
         ``seen`` is what readers see, None for no table. ``listed`` are the files of metadata.
@@ -164,7 +164,9 @@ class Publisher:
             # A file that readers would misread may be gone again by now.
             return self._whole_version(seen.number + 1, newest, seen, listed)
 
-    def _next_version(self, commit: Commit, seen: Shown, newest: Snapshot, listed: Collection[str]) -> Shown:
+    def _next_version(
+        self, commit: Commit, seen: IcebergVersion, newest: Snapshot, listed: Collection[str]
+    ) -> IcebergVersion:
         """Writes the version after the one that readers see."""
         schema = IcebergSchema.of(commit.schema_json, commit.partition_by)
         files = self._files_of(seen) if may_continue(seen.metadata, schema) else None
@@ -179,7 +181,7 @@ class Publisher:
         content = self._changed_version(commit, schema, seen, files, added, removed, address)
         return self._metadata_of(seen.number + 1, commit, schema, seen, content, listed, records)
 
-    def delete_old(self, written: Shown, listed: Iterable[StoredFile]) -> None:
+    def delete_old(self, written: IcebergVersion, listed: Iterable[StoredFile]) -> None:
         """Deletes what readers of the new metadata and of recent ones do not need."""
         there = {each.path for each in listed}
         gone = [
@@ -209,7 +211,7 @@ class Publisher:
         stem = f"{FOLDER}/{number:08d}-{state.instant}"
         return Address(self._location, stem, int.from_bytes(digest[:8], "big") >> 1, number)
 
-    def _files_of(self, seen: Shown) -> pa.Table | None:
+    def _files_of(self, seen: IcebergVersion) -> pa.Table | None:
         """Returns the files that readers see, with their manifests; None if the list of them was lost.
 
         Raises:
@@ -225,7 +227,9 @@ class Publisher:
                 raise AlreadyExistsError(following) from error
             return None
 
-    def _whole_version(self, number: int, state: Snapshot, seen: Shown | None, listed: Collection[str]) -> Shown:
+    def _whole_version(
+        self, number: int, state: Snapshot, seen: IcebergVersion | None, listed: Collection[str]
+    ) -> IcebergVersion:
         """Writes a version as if it were the first: new manifests of all its files."""
         schema = IcebergSchema.of(state.schema_json, state.partition_by)
         address = self._address(number, state)
@@ -250,7 +254,7 @@ class Publisher:
         self,
         commit: Commit,
         schema: IcebergSchema,
-        seen: Shown,
+        seen: IcebergVersion,
         files: pa.Table,
         added: DataFiles,
         removed: pa.Table,
@@ -330,7 +334,12 @@ class Publisher:
         )
 
     def _new_files(
-        self, column_stats: pa.Table, schema: IcebergSchema, files: DataFiles, seen: Shown | None, address: Address
+        self,
+        column_stats: pa.Table,
+        schema: IcebergSchema,
+        files: DataFiles,
+        seen: IcebergVersion | None,
+        address: Address,
     ) -> AddedEntries:
         """Returns the entries of files that a version adds."""
         entries = data_file_entries(self._location, files, column_stats, schema)
@@ -363,13 +372,13 @@ class Publisher:
         number: int,
         state: TableState,
         schema: IcebergSchema,
-        seen: Shown | None,
+        seen: IcebergVersion | None,
         content: _Content | None,
         listed: Collection[str],
         log_records: int | None,
         *,
         anew: bool = False,
-    ) -> Shown:
+    ) -> IcebergVersion:
         """Writes a snapshot's manifests and manifest list, and returns the metadata that shows it.
 
         Args:
@@ -443,7 +452,7 @@ class Publisher:
             metadata["properties"][REPLACED] = json.dumps(
                 [each.to_json() for each in replaced if each.paths], separators=(",", ":")
             )
-        return Shown(number, state.version, state.instant, metadata)
+        return IcebergVersion(number, state.version, state.instant, metadata)
 
     def _snapshot(
         self, address: Address, state: TableState, content: _Content, parent: int | None, schema_id: int, now_ms: int

@@ -13,12 +13,12 @@ from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, Un
 from dbt.adapters.zlayout.publish.iceberg_metadata import (
     FOLDER,
     HINT,
-    Shown,
+    IcebergVersion,
     check_names,
     is_here,
     metadata_numbers,
     metadata_path,
-    read_shown,
+    read_published,
     to_bytes,
 )
 from dbt.adapters.zlayout.publish.publication import mark, oldest_seen, read_if_there
@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 
-def shown(store: Store, table_id: str) -> Shown | None:
+def published(store: Store, table_id: str) -> IcebergVersion | None:
     """Returns what readers of Iceberg see; None if there is no Iceberg table, or only that of another folder.
 
     Readers follow the hint, which is written after the metadata.
@@ -36,35 +36,35 @@ def shown(store: Store, table_id: str) -> Shown | None:
         UnsupportedError: Other software has written metadata, or another table of this package.
         CorruptError: The metadata cannot be read.
     """
-    return _shown_in(store, store.list(FOLDER), table_id)
+    return _published_in(store, store.list(FOLDER), table_id)
 
 
-def _shown_in(store: Store, listed: Sequence[StoredFile], table_id: str) -> Shown | None:
-    newest = read_shown(store, listed, table_id)
+def _published_in(store: Store, listed: Sequence[StoredFile], table_id: str) -> IcebergVersion | None:
+    newest = read_published(store, listed, table_id)
     if newest is None or not is_here(store, newest.metadata):
         return None
     hint = read_if_there(store, HINT).strip()
     if hint == str(newest.number).encode():
         return newest
     hinted = [each for each in listed if hint in (str(number).encode() for number in metadata_numbers([each]))]
-    return read_shown(store, hinted, table_id) or newest
+    return read_published(store, hinted, table_id) or newest
 
 
-def shown_since(store: Store, table_id: str, since_ms: float) -> Shown | None:
+def published_since(store: Store, table_id: str, since_ms: float) -> IcebergVersion | None:
     """Returns the oldest of what Iceberg's readers have seen since a time, in milliseconds since the epoch.
 
     Raises:
         UnsupportedError, CorruptError: As for `shown`.
     """
     listed = store.list(FOLDER)
-    now = _shown_in(store, listed, table_id)
+    now = _published_in(store, listed, table_id)
     if now is None:
         return None
     published_ms = {number: each.modified_ms for each in listed for number in metadata_numbers([each])}
     number = oldest_seen(published_ms, now.number, since_ms)
     if number == now.number:
         return now
-    return read_shown(store, [each for each in listed if metadata_numbers([each]) == [number]], table_id)
+    return read_published(store, [each for each in listed if metadata_numbers([each]) == [number]], table_id)
 
 
 def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
@@ -88,7 +88,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
         ) from error
     # In this order: a version is published after its commit, so the newest version is never older than the one seen.
     listed = store.list(FOLDER)
-    seen, newest = read_shown(store, listed, table_id), timeline.snapshot()
+    seen, newest = read_published(store, listed, table_id), timeline.snapshot()
     publisher = Publisher(store, timeline, table_id, retain_hours)
     while seen is None or not _is_current(store, seen, newest):
         try:
@@ -96,7 +96,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
             store.create(metadata_path(following.number), to_bytes(following.metadata))
         except (AlreadyExistsError, FileMissingError):  # another publisher was faster
             listed = store.list(FOLDER)
-            before, seen, newest = seen, read_shown(store, listed, table_id), timeline.snapshot()
+            before, seen, newest = seen, read_published(store, listed, table_id), timeline.snapshot()
             if seen == before:
                 raise
             continue
@@ -109,7 +109,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
         _lead_readers(store, seen.number)
 
 
-def _is_current(store: Store, seen: Shown, newest: Snapshot) -> bool:
+def _is_current(store: Store, seen: IcebergVersion, newest: Snapshot) -> bool:
     return (seen.version, seen.instant) == (newest.version, newest.instant) and is_here(store, seen.metadata)
 
 
@@ -122,7 +122,7 @@ def _lead_readers(store: Store, number: int) -> None:
 
 def withdraw_if_moved(store: Store, table_id: str) -> None:
     """Deletes the Iceberg table if the folder was moved: its paths are absolute. The next publisher writes it again."""
-    seen = read_shown(store, store.list(FOLDER), table_id)
+    seen = read_published(store, store.list(FOLDER), table_id)
     if seen is not None and not is_here(store, seen.metadata):
         withdraw(store, table_id)
 

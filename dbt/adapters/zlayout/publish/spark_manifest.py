@@ -102,7 +102,7 @@ def listed_paths(store: Store) -> tuple[int, list[str]] | None:
     return max(versions), [uri.removeprefix(root) for uri in uris]
 
 
-def shows(store: Store, snapshot: Snapshot) -> bool:
+def is_published(store: Store, snapshot: Snapshot) -> bool:
     """Returns whether the newest manifest lists exactly the files of a snapshot."""
     if published_version(store) != snapshot.version:
         return False

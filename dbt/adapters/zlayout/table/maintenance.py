@@ -17,7 +17,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.cluster.clustering import Clustering, ClusterSummary
-from dbt.adapters.zlayout.spark.commit.after_commit import oldest_shown
+from dbt.adapters.zlayout.spark.commit.after_commit import oldest_published
 from dbt.adapters.zlayout.spark.history.time_travel import check_managed
 from dbt.adapters.zlayout.spark.merge_on_read.compaction import Compaction, CompactionSummary
 from dbt.adapters.zlayout.spark.read.session import newest_managed
@@ -250,5 +250,5 @@ def clean_table(
         now_ms,
         dry_run=dry_run,
         orphans=True,
-        needed_from=oldest_shown(opened, kept_hours, now_ms),
+        needed_from=oldest_published(opened, kept_hours, now_ms),
     )

@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.index.verification import MISSING_ON_DISK, ORPHAN
 from dbt.adapters.zlayout.layout.clustering_measures import ClusteringMeasures, clustering_measures
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
-from dbt.adapters.zlayout.publish.formats import versions_shown
+from dbt.adapters.zlayout.publish.formats import published_versions
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import unfinished_work
 from dbt.adapters.zlayout.spark.files.existing_files import listed_files
@@ -195,7 +195,7 @@ def _published(opened: TableSnapshot) -> dict[str, Any]:
     for name in publishing.formats or ():
         found[name] = None
         try:
-            version = versions_shown(opened.store, opened.table_id, [name]).get(name)
+            version = published_versions(opened.store, opened.table_id, [name]).get(name)
             if version is not None:
                 hidden = log_files(opened.timeline.snapshot(version).files).total_rows
                 found[name] = {"version": version, "log_records_not_shown": hidden}

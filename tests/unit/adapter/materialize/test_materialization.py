@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.zlayout.adapter.materialize.attempts import Attempts
 from dbt.adapters.zlayout.adapter.materialize.materialization import MOST_REPEATS, until_committed
 from dbt.adapters.zlayout.errors import CommittedError, ConflictError, WriteError
 
@@ -27,7 +28,7 @@ def test_a_conflict_runs_the_query_again_and_says_so() -> None:
     told: list[str] = []
     waits = Writes()
     writes = Writes(ConflictError("file f, instant 7"), ConflictError("again"))
-    assert until_committed(writes, told.append, waits) == "the commit"
+    assert until_committed(writes, told.append, waits, Attempts()) == "the commit"
     assert (writes.calls, waits.calls) == (3, 2)
     assert "file f, instant 7" in told[0]
     assert [line.endswith(f"({number} of 3)") for number, line in enumerate(told, 1)] == [True, True]
@@ -36,19 +37,19 @@ def test_a_conflict_runs_the_query_again_and_says_so() -> None:
 def test_the_last_conflict_is_raised() -> None:
     writes = Writes(*(ConflictError(str(number)) for number in range(9)))
     with pytest.raises(ConflictError, match=str(MOST_REPEATS)):
-        until_committed(writes, lambda _: None, Writes())
+        until_committed(writes, lambda _: None, Writes(), Attempts())
     assert writes.calls == MOST_REPEATS + 1
 
 
 def test_a_query_does_not_run_again_after_its_commit() -> None:
     writes = Writes(CommittedError(3, "its manifest is not written", "do not write it again"))
     with pytest.raises(CommittedError, match=r"^version 3 is committed, but "):
-        until_committed(writes, lambda _: None, Writes())
+        until_committed(writes, lambda _: None, Writes(), Attempts())
     assert writes.calls == 1
 
 
 def test_any_other_error_is_raised_at_once() -> None:
     writes = Writes(WriteError("no luck"))
     with pytest.raises(WriteError):
-        until_committed(writes, lambda _: None, Writes())
+        until_committed(writes, lambda _: None, Writes(), Attempts())
     assert writes.calls == 1

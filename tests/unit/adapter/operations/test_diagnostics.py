@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.adapter.operations.diagnostics import (
 )
 from dbt.adapters.zlayout.layout.clustering_measures import ColumnClustering
 from dbt.adapters.zlayout.layout.depth import Overlap, depth_histogram
-from dbt.adapters.zlayout.layout.table_verdict import Level, Problem, Remedy, TableVerdict
+from dbt.adapters.zlayout.layout.table_verdict import Command, Level, Problem, TableVerdict
 from dbt.adapters.zlayout.pruning.scan import ScanStage
 from dbt.adapters.zlayout.table.explanation import Explanation
 from dbt.adapters.zlayout.table.measures import ClusteringInformation
@@ -133,7 +133,7 @@ def test_only_the_first_columns_are_listed() -> None:
 
 
 def test_information_begins_with_the_verdict_and_keeps_the_rest_for_verbose() -> None:
-    problem = Problem(Level.POOR, "files overlap", Remedy("cluster", "s.t"))
+    problem = Problem(Level.POOR, "files overlap", Command("cluster", "s.t"))
     verdict = TableVerdict(Level.POOR, "Poor: files overlap", (problem,))
     lines = information_text(_INFORMATION, None, verdict, as_json=False).splitlines()
     assert lines == [
@@ -151,7 +151,10 @@ def test_information_begins_with_the_verdict_and_keeps_the_rest_for_verbose() ->
 
 
 def test_a_problem_that_does_not_lead_is_listed_below() -> None:
-    problems = (Problem(Level.POOR, "files overlap"), Problem(Level.FAIR, "a plan waits", Remedy("cluster", "s.t")))
+    problems = (
+        Problem(Level.POOR, "files overlap"),
+        Problem(Level.FAIR, "a plan waits", Command("cluster", "s.t")),
+    )
     verdict = TableVerdict(Level.POOR, "Poor: files overlap", problems)
     assert information_text(_INFORMATION, None, verdict, as_json=False).splitlines()[:3] == [
         "Poor: files overlap",

@@ -55,3 +55,19 @@ def test_a_write_waits_for_live_writes_that_it_would_conflict_with(table, mine, 
     assert len(pauses) == (3 if waits else 0)
     line = f"waits for the {theirs} 20240101000000000 of process 1 on other, which is writing this table"
     assert told == ([line] if waits else [])
+
+
+def test_a_long_wait_says_how_long_it_takes(table) -> None:
+    path = state_path("20240101000000000", Action.COMMIT, State.INFLIGHT)
+    table.store.create(path, StateContent("merge", 0, LIVE, 0).to_json())
+    told: list[str] = []
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if sum(pauses) > 25:
+            table.store.delete([path])
+
+    wait_for_writers(table.timeline(sleep=sleep), "merge", told.append)
+    what = "waits for the merge 20240101000000000 of process 1 on other"
+    assert told == [f"{what}, which is writing this table", f"still {what}, 10 s", f"still {what}, 20 s"]

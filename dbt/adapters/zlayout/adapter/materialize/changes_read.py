@@ -115,17 +115,17 @@ def changes_relation(
     due = since is None or table.rows_changed_after(since.version)
     has_rows = tracked and is_increment and (own is None or row_count(own.snapshot()) > 0)
     frame, given, why_all = _changes(table, since, until, keys, due=due, has_rows=has_rows)
-    if why_all is not None:
-        warn(
-            f"{this}: all rows of {table.name} v{until.version} are delivered as inserts, because {why_all}. Rows that "
-            f"{table.name} no longer has stay in {this}; run the model with --full-refresh to remove them"
-        )
-    else:
+    if why_all is None:
         key = ", ".join(how.unique_key)
         no_key = f"{table.name} has no column {key}" if key else "there is no unique_key"
         told = f", updates as a delete and an insert: {no_key}"
         unpaired = due and since is not None and how.strategy == "merge" and not keys and unique_key is None
         _LOG.info(f"{this}: {given}{told if unpaired else ''}")
+    elif not (how.only_adds and has_rows):  # `check_no_row_twice` refuses these
+        warn(
+            f"{this}: all rows of {table.name} v{until.version} are delivered as inserts, because {why_all}. Rows that "
+            f"{table.name} no longer has stay in {this}; run the model with --full-refresh to remove them"
+        )
     name = view_name(MACRO, table.name, f"{table.name} {table.location} {this} {model.get('unique_id')} {keys}")
     frame.createOrReplaceTempView(name)
     _READ[name] = ChangesRead(

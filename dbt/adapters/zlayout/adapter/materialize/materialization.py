@@ -11,6 +11,7 @@ import pyarrow as pa
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.zlayout.adapter.dbt_errors import warn
+from dbt.adapters.zlayout.adapter.materialize.attempts import Attempts, attempts_at
 from dbt.adapters.zlayout.adapter.materialize.changes_read import (
     ChangesRead,
     changes_read_by,
@@ -198,7 +199,7 @@ class Materialization:
 
         if waits:
             wait()
-        done = until_committed(write, self._tell, wait)
+        done = until_committed(write, self._tell, wait, attempts_at(self.relation.catalog_name))
         if isinstance(done, ZlayoutAdapterResponse):
             return done
         return response_of(done, self._clustered() if operation is Operation.MERGE else None)
@@ -277,7 +278,9 @@ def _wait_for_writers_of(
         wait_for_writers(Timeline(open_store(entry.location)), operation, progress)
 
 
-def until_committed(run: Callable[[], Done], progress: Callable[[str], None], wait: Callable[[], None]) -> Done:
+def until_committed(
+    run: Callable[[], Done], progress: Callable[[str], None], wait: Callable[[], None], attempts: Attempts
+) -> Done:
     """Runs a query and its write. Runs both again when a concurrent commit conflicts with them.
 
     Nothing is retried after the commit: a later failure is a `CommittedError`, not a conflict.
@@ -286,17 +289,25 @@ def until_committed(run: Callable[[], Done], progress: Callable[[str], None], wa
         run: Evaluates the query on the current tables and commits.
         progress: Receives a sentence before each retry.
         wait: Waits for other writers. Called before each retry.
+        attempts: Those of this process to write the table.
 
     Raises:
         ConflictError: Every attempt met a conflict. The table is as the other writers left it.
     """
+    turn = attempts.first
+
+    def attempt() -> Done:
+        with turn():
+            return run()
 
     def tell_and_wait(conflict: ConflictError, repeat: int) -> None:
+        nonlocal turn
+        turn = attempts.repeated
         times = f"({repeat} of {MOST_REPEATS})"
         progress(f"another writer committed first ({conflict}); rerunning the query {times}")
         wait()
 
-    return retried(run, MOST_REPEATS + 1, tell_and_wait)
+    return retried(attempt, MOST_REPEATS + 1, tell_and_wait)
 
 
 def _recluster(

@@ -171,7 +171,7 @@ def _verdict_lines(verdict: TableVerdict, with_dbt: bool) -> Iterator[str]:
         if problem.text != verdict.sentence.partition(": ")[2]:
             yield f"  {problem.text}"
         if problem.remedy is not None:
-            yield f"  {problem.remedy.command(with_dbt=with_dbt)}"
+            yield f"  {problem.remedy.text(with_dbt=with_dbt)}"
 
 
 def _state_line(information: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from dbt.adapters.zlayout.adapter.report_page.layout_page import (
     worst_first,
 )
 from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError, ZlayoutError
-from dbt.adapters.zlayout.layout.table_verdict import Remedy, unreadable
+from dbt.adapters.zlayout.layout.table_verdict import Command, unreadable
 from dbt.adapters.zlayout.predicate.literals import folded_name, plain_name
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.layout_report import TableReport
@@ -133,7 +133,7 @@ def _advice(session: SparkSession, tables: Sequence[str], workload: ProjectWorkl
         if found is None:
             continue
         told = [*([found.why] if found.rewrite_bytes else []), *(each.why for each in found.settings)]
-        command = Remedy("advise", name).command(with_dbt=with_dbt)
+        command = Command("advise", name).text(with_dbt=with_dbt)
         lines += [(f"{name}: {why}", command) for why in told]
     return Section("Advice", lines)
 

@@ -126,7 +126,7 @@ def _shown(number: int, table: TableReport | Unreadable, with_dbt: bool) -> dict
 
 
 def _command(problem: Problem, with_dbt: bool) -> str:
-    return "" if problem.remedy is None else problem.remedy.command(with_dbt=with_dbt)
+    return "" if problem.remedy is None else problem.remedy.text(with_dbt=with_dbt)
 
 
 def _plots(table: TableReport) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Column
 from dbt.adapters.zlayout.pruning.statistics.validation import is_ordered
 from dbt.adapters.zlayout.spark.catalyst.predictable import (
-    SQL_FUNCTION,
+    CODE_OF_USERS,
     casts_to_the_current_time,
     hidden_inputs,
 )
@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 _CATALYST = "org.apache.spark.sql.catalyst.expressions."
 _OF_USERS = "it calls a user-defined function, which may change"
 _NOT_A_FUNCTION_OF_A_ROW = (
-    (re.compile(rf".*UDF.*|.*UDAF.*|.*Reflection.*|ApplyFunctionExpression|{SQL_FUNCTION}"), _OF_USERS),
+    (re.compile(CODE_OF_USERS), _OF_USERS),
     (re.compile(r".*Subquery.*|Exists|OuterReference"), "it has a subquery"),
     (re.compile("LambdaFunction"), "it has a lambda function, and Spark names the variables of each differently"),
     (

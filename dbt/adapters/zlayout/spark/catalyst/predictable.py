@@ -25,6 +25,8 @@ _ESCAPED_TIME = re.compile(r"""\b(?:date|timestamp(?:_[ln]tz)?)\s*(['"])(?:(?!\1
 _CALL = re.compile(r"([\w`.]+)\s*\(")
 # Nodes for functions that users define in SQL. Spark has no tree pattern for them in every version.
 SQL_FUNCTION = r"SQL(?:Function|TableFunction|ScalarFunction)\w*"
+# Nodes that run code of users: functions of Hive, Scala, Java and Python, and those of other catalogs.
+CODE_OF_USERS = rf".*UDF.*|.*UDAF.*|.*Reflection.*|ApplyFunctionExpression|{SQL_FUNCTION}"
 # Spark's rules that put casts in place of functions such as to_date, and the current time in place of such casts.
 _OPTIMIZER = "org.apache.spark.sql.catalyst.optimizer"
 _RULES_OF_TIMES = ("ReplaceExpressions", "SpecialDatetimeValues")

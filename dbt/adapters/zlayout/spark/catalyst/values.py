@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 from dbt.adapters.zlayout.predicate.functions import Convert, LocalTime
 from dbt.adapters.zlayout.pruning.statistics.validation import is_ordered
 from dbt.adapters.zlayout.spark.catalyst.functions import zone_of
+from dbt.adapters.zlayout.spark.catalyst.predictable import CODE_OF_USERS
 from dbt.adapters.zlayout.spark.catalyst.tree import Node, NotUnderstoodError
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 
@@ -35,7 +36,7 @@ _WALL, _INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 # The parts of these are evaluated one by one.
 _COMPOSED = ("And", "Or", "Not", "If", "CaseWhen", "Coalesce", "Literal", "AttributeReference", "GetStructField")
 # Code of users may be slow, and may have effects. Subqueries have no value before the query runs.
-_REFUSED = re.compile(r".*(UDF|Subquery|Exists|Reflection|DynamicPruning).*")
+_REFUSED = re.compile(rf"{CODE_OF_USERS}|.*(?:Subquery|Exists|DynamicPruning).*")
 # Letters of date patterns whose value is the same all day.
 _DAY_LETTERS = frozenset("GyYuMLdDEFqQwWec")
 _MOST_CONDITIONS = 32

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.zlayout.errors import CommittedError, CorruptError
-from dbt.adapters.zlayout.publish.formats import oldest_version_shown, what_lags
-from dbt.adapters.zlayout.publish.spark_manifest import published_version, shows
+from dbt.adapters.zlayout.publish.formats import oldest_published_version, what_lags
+from dbt.adapters.zlayout.publish.spark_manifest import is_published, published_version
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, short_message
 from dbt.adapters.zlayout.spark.snapshot.table_layout import config_of
@@ -172,7 +172,7 @@ class AfterCommit:
             retention = config_of(opened.snapshot).retention
             # The version was written just now, so its time in the store is the current time of the store's clock.
             now_ms = opened.store.stat(log_path(opened.version)).modified_ms
-            needed_from = oldest_shown(opened, retention.hours, now_ms)
+            needed_from = oldest_published(opened, retention.hours, now_ms)
             timeline = opened.timeline
             done = clean(timeline, retention.versions, retention.hours, now_ms, needed_from=needed_from, at_once=False)
             if done.failed:
@@ -184,7 +184,7 @@ class AfterCommit:
                 self._tell(foreign_text(len(found), merges_on_read=opened.merges_on_read))
 
 
-def oldest_shown(opened: TableSnapshot, hours: float, now_ms: int) -> int | None:
+def oldest_published(opened: TableSnapshot, hours: float, now_ms: int) -> int | None:
     """Returns the oldest version that readers of a published format may be reading; None if there is none.
 
     A version that was published late was seen by readers for longer than it was the table's newest.
@@ -198,7 +198,7 @@ def oldest_shown(opened: TableSnapshot, hours: float, now_ms: int) -> int | None
     """
     formats = config_of(opened.snapshot).publishing.formats or ()
     since_ms = now_ms - hours * HOUR_MS if hours else math.inf
-    return oldest_version_shown(opened.store, opened.table_id, formats, since_ms)
+    return oldest_published_version(opened.store, opened.table_id, formats, since_ms)
 
 
 def unfinished_work(opened: TableSnapshot) -> list[str]:
@@ -209,7 +209,7 @@ def unfinished_work(opened: TableSnapshot) -> list[str]:
         if published != newest.version:
             seen = "no version" if published is None else f"version {published}"
             found.append(f"sessions that do not skip files see {seen} instead of version {newest.version}")
-        elif not shows(store, newest):
+        elif not is_published(store, newest):
             found.append(f"the manifest of version {newest.version} lists other files than its log entry")
         found += what_lags(store, opened.table_id, config_of(newest).publishing, newest.version)
     try:

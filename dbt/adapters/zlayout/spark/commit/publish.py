@@ -16,7 +16,7 @@ from dbt.adapters.zlayout.config.table_config import PublishingConfig, published
 from dbt.adapters.zlayout.errors import CommittedError, ConfigError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths
 from dbt.adapters.zlayout.publish.catalog_registration import check_known, noted_registrations, register
-from dbt.adapters.zlayout.publish.formats import publish_formats, versions_shown
+from dbt.adapters.zlayout.publish.formats import publish_formats, published_versions
 from dbt.adapters.zlayout.publish.spark_manifest import catch_up, retire
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     TABLE_ID_PROPERTY,
@@ -297,7 +297,7 @@ def publish_in(
         problems = [f"readers of {each} do not see it: {short_message(error)}" for each, error in failed]
         raise CommittedError(opened.version, "; ".join(problems), AGAIN) from failed[0][1]
     on = config_of(opened.snapshot).publishing.formats or ()
-    return opened, versions_shown(opened.store, opened.table_id, on)
+    return opened, published_versions(opened.store, opened.table_id, on)
 
 
 def _switched(catalog: Catalog, name: TableRef, opened: TableSnapshot, publishing: PublishingConfig) -> TableSnapshot:

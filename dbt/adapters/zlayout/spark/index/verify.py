@@ -30,7 +30,7 @@ from dbt.adapters.zlayout.index.verification import (
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
 from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
-from dbt.adapters.zlayout.publish.spark_manifest import manifest_path, shows
+from dbt.adapters.zlayout.publish.spark_manifest import is_published, manifest_path
 from dbt.adapters.zlayout.spark.commit.expression_stats import lacking_of_expressions, statistics_of_expressions
 from dbt.adapters.zlayout.spark.files.existing_files import footers_found, listed_files
 from dbt.adapters.zlayout.spark.index.collected_statistics import examining
@@ -238,7 +238,7 @@ def stale_files(opened: TableSnapshot) -> pa.Table:
     found = stale_entries(files, on_disk, index_rows, footer_row_counts=row_counts, retained_paths=retained)
     # Sessions that skip files read the log and all others the manifest. Both must agree on the newest version.
     newest = timeline.snapshot()
-    if shows(store, newest):
+    if is_published(store, newest):
         return found
     other = {"path": [manifest_path(newest.version)], "reason": [_OTHER_MANIFEST]}
     return pa.concat_tables([found, pa.table(other, found.schema)])

@@ -27,6 +27,7 @@ from dbt.adapters.zlayout.timeline.transactions.pending import (
 
 _WAIT_SECONDS = 0.05
 _LONG_WAIT_SECONDS = 0.25
+_LOOKS_A_LINE = 40
 _WAITS = 200
 
 
@@ -69,7 +70,8 @@ def wait_for_writers(timeline: Timeline, operation: str, tell: Callable[[str], N
     """Waits for the user writes that are running now and that a write would conflict with. Not for later ones.
 
     A write that waits has begun nothing, so two writes never wait for each other. Those that start at the same moment
-    do not wait, and one of them runs into a conflict. ``tell`` receives one line for each write that is waited for.
+    do not wait, and one of them runs into a conflict. ``tell`` receives a line for each write that is waited for, and
+    one every ten seconds while it takes longer.
     """
     mine = kind_of(operation, removes_files=False)
     for pending in list_pending(timeline.store):
@@ -79,15 +81,15 @@ def wait_for_writers(timeline: Timeline, operation: str, tell: Callable[[str], N
         theirs = kind_of(plan.operation, removes_files=False)
         if theirs is Kind.MAINTENANCE or DECISIONS[mine, theirs] is Decision.REBASE:
             continue
-        told = False
+        what = f"the {plan.operation} {pending.instant} of process {plan.writer.pid} on {plan.writer.host}"
+        looks = 0
         while _is_live(timeline, pending):
-            if not told:
-                tell(
-                    f"waits for the {plan.operation} {pending.instant} of process {plan.writer.pid} on "
-                    f"{plan.writer.host}, which is writing this table"
-                )
-                told = True
+            if not looks:
+                tell(f"waits for {what}, which is writing this table")
+            elif not looks % _LOOKS_A_LINE:
+                tell(f"still waits for {what}, {looks * _LONG_WAIT_SECONDS:.0f} s")
             timeline.runtime.sleep(_LONG_WAIT_SECONDS)
+            looks += 1
 
 
 def _is_live(timeline: Timeline, pending: Pending) -> bool:

@@ -1,0 +1,74 @@
+"""Which attempts to write one table run at the same time in this process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from dbt.adapters.zlayout.spark.jobs.jobs import check_not_cancelled
+
+_LOOK_AGAIN_SECONDS = 1.0
+
+
+class Attempts:
+    """Lets first attempts to write a table run side by side, and repeated ones alone.
+
+    Batches of one run are written side by side. Those that change the same file conflict, and only the first to commit
+    succeeds. If the others repeated side by side, with each other or with further batches, some could meet a conflict
+    each time until they give up.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._first = self._waiting = 0
+        self._alone = False
+
+    @contextmanager
+    def first(self) -> Iterator[None]:
+        """Runs a first attempt. Waits for repeated ones."""
+        with self._changed:
+            self._wait_until(lambda: not self._alone and not self._waiting)
+            self._first += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._first -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def repeated(self) -> Iterator[None]:
+        """Runs a repeated attempt. Waits for all others that run."""
+        with self._changed:
+            self._waiting += 1
+            try:
+                self._wait_until(lambda: not self._alone and not self._first)
+                self._alone = True
+            finally:
+                self._waiting -= 1
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._alone = False
+                self._changed.notify_all()
+
+    def _wait_until(self, ready: Callable[[], bool]) -> None:
+        """Waits with the lock, which others get in the meantime.
+
+        Raises:
+            CancelledError: This thread was cancelled.
+        """
+        while not ready():
+            check_not_cancelled()
+            self._changed.wait(_LOOK_AGAIN_SECONDS)
+
+
+def attempts_at(table: str) -> Attempts:
+    """Returns the attempts to write a table, given by its name."""
+    return _OF_TABLES.setdefault(table.lower(), Attempts())
+
+
+_OF_TABLES: dict[str, Attempts] = {}
