@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from decimal import Decimal
 
@@ -233,6 +234,28 @@ def test_a_build_that_is_killed_goes_on_where_it_was(spark, monkeypatch):
     assert (done.files_read, done.files_without) == (files - sum(read), 0)
     check(spark, table, [5], [4_000])
     assert table.build_index().files_read == 0
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_writers_beside_a_build_index_their_files_and_a_killed_one_goes_on(spark, monkeypatch, is_killed):
+    name = f"z.lookup_beside_{is_killed}"
+    table = ZTable.write(spark, name, rows_of(spark), target_file_size="24kb", zorder=["n"])
+    files, original = len(table.snapshot().files), optional_indexes.optional_of_files
+
+    def beside_an_append(*given):
+        monkeypatch.undo()
+        ZTable.for_name(spark, name).append(rows_of(spark, 4_000, 10))
+        if is_killed:
+            raise KeyboardInterrupt
+        return original(*given)
+
+    monkeypatch.setattr(optional_indexes, "optional_of_files", beside_an_append)
+    with pytest.raises(KeyboardInterrupt) if is_killed else contextlib.nullcontext():
+        done = table.build_index(lookup=["id"])
+    if is_killed:
+        done = ZTable.for_name(spark, name).build_index()
+    assert (done.lookup, done.files_read, done.files_without) == (("id",), files, 0)
+    check(spark, ZTable.for_name(spark, name), [5, 4_005], [5_000])
 
 
 def test_an_index_is_scheduled_by_one_job_and_built_by_another(spark):

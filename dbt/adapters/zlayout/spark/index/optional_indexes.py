@@ -74,7 +74,7 @@ ColumnSets = Sequence[str | Sequence[str]] | str
 """Columns as a caller writes them; a list in the list stands for columns together."""
 
 _OF_TIME = re.compile("date|timestamp")
-# A build commits what it has read of so many rows.
+# A build commits after this many rows.
 _MOST_ROWS = 100_000_000
 
 
@@ -117,6 +117,9 @@ def build_index(
 ) -> tuple[TableSnapshot, IndexBuilt]:
     """Gives a table more Bloom filters, lookup indexes and statistics of expressions, and its files what they lack.
 
+    The settings are committed first. So writers index the files that they add from then on, and a later call goes on if
+    this one is killed.
+
     Args:
         spark: The session.
         name: The table.
@@ -137,16 +140,15 @@ def build_index(
     given = bool(more.bloom or more.lookup or more.stats_expressions)
     if problems := _step_problems(given, schedule, execute):
         raise ConfigError(problems, str(name))
-    tried, left = set[str](), True
+    if given:
+        opened = _ask_for(spark, name, opened, more, progress)
+    tried, left = set[str](), not schedule
     while left:
         before = set(tried)
         try:
-            opened, left = _build_some(spark, name, opened, more, None if schedule else tried, progress)
+            opened, left = _build_some(spark, name, opened, tried, progress)
         except _DroppedError:
             tried = before
-        else:
-            # The table's settings ask for it from the first step on. What others drop later stays dropped.
-            more = OptionalIndexes()
     return opened, replace(_built(spark, opened), files_read=len(tried))
 
 
@@ -160,22 +162,38 @@ def _step_problems(given: bool, schedule: bool, execute: bool) -> list[str]:
     return []
 
 
+def _ask_for(
+    spark: SparkSession, name: TableRef, opened: TableSnapshot, more: OptionalIndexes, progress: Progress | None
+) -> TableSnapshot:
+    """Commits settings that ask for more. Returns the table at that version, or as it is if nothing is new.
+
+    Raises:
+        ConfigError: A column cannot have such an index, or an expression no statistics. Nothing has changed.
+    """
+    with Transaction.begin(opened.timeline, Action.INDEXING, Operation.INDEXING) as transaction:
+        base = transaction.known_base(name)
+        opened = opened.at_snapshot(base)
+        before = config_of(base).indexes
+        layout = _layout(base, before.plus(more), name)
+        check_expressions(spark, more, layout, str(name))
+        added = layout.config.indexes.minus(before)
+        if added == OptionalIndexes():
+            return opened
+        made = NewOptional.of(Pieces(), base.files[:0])
+        indexes = partial(OptionalIndexes.plus, more=added)
+        return _committed(spark, name, opened, transaction, layout, made, indexes, progress)
+
+
 def _build_some(
-    spark: SparkSession,
-    name: TableRef,
-    opened: TableSnapshot,
-    more: OptionalIndexes,
-    tried: set[str] | None,
-    progress: Progress | None,
+    spark: SparkSession, name: TableRef, opened: TableSnapshot, tried: set[str], progress: Progress | None
 ) -> tuple[TableSnapshot, bool]:
-    """Gives files what they lack, up to so many rows, and commits it. A build that is killed goes on from there.
+    """Gives files what the settings ask for, for at most `_MOST_ROWS` rows, and commits it.
 
     Args:
         spark: The session.
         name: The table.
         opened: Some version of it.
-        more: What the table gets.
-        tried: The files that this build has read. Those that it reads now are added. None to read no files.
+        tried: The files that this build has read. Those that it reads now are added.
         progress: Called with a line of text as the work goes on.
 
     Returns:
@@ -185,23 +203,19 @@ def _build_some(
         base = transaction.known_base(name)
         opened = opened.at_snapshot(base)
         before = config_of(base).indexes
-        layout = _layout(base, before.plus(more), name)
-        check_expressions(spark, more, layout, str(name))
-        lacking = unmeasured = uncomputed = base.files[:0]
-        left = False
-        if tried is not None:
-            every = lacking_files(spark, opened, layout)
-            untried = _among(base.files, every).minus(tried)
-            first = _first_of(untried)
-            lacking, unmeasured, uncomputed = (_among(files, [first]) for files in every)
-            tried.update(first["path"].to_pylist())
-            left = len(first) < len(untried)
+        layout = _layout(base, before, name)
+        every = lacking_files(spark, opened, layout)
+        untried = _among(base.files, every).minus(tried)
+        first = _first_of(untried)
+        lacking, unmeasured, uncomputed = (_among(files, [first]) for files in every)
+        tried.update(first["path"].to_pylist())
+        left = len(first) < len(untried)
         renewed = _renewed(spark, opened, unmeasured, layout, progress)
         pieces = optional_pieces(spark, opened.store, transaction.instant, lacking, uncomputed, layout, progress)
-        if renewed is None and pieces == Pieces() and layout.config.indexes == before:
+        if renewed is None and pieces == Pieces():
             return opened, left
         made = NewOptional.of(pieces, lacking.plus(uncomputed))
-        indexes = partial(_plus_unless_dropped, before=before, more=layout.config.indexes.minus(before))
+        indexes = partial(_unless_dropped, before=before)
         return _committed(spark, name, opened, transaction, layout, made, indexes, progress, renewed=renewed), left
 
 
@@ -318,8 +332,8 @@ def _read(
     return found
 
 
-def _plus_unless_dropped(now: OptionalIndexes, before: OptionalIndexes, more: OptionalIndexes) -> OptionalIndexes:
-    """Returns what a table asks for and more.
+def _unless_dropped(now: OptionalIndexes, before: OptionalIndexes) -> OptionalIndexes:
+    """Returns what a table asks for.
 
     Raises:
         _DroppedError: It asks for less than before.
@@ -328,7 +342,7 @@ def _plus_unless_dropped(now: OptionalIndexes, before: OptionalIndexes, more: Op
         raise _DroppedError(
             "in the meantime, another job dropped an index, or a column that it needs; build the rest again"
         )
-    return now.plus(more)
+    return now
 
 
 def _renewed(
