@@ -58,6 +58,17 @@ def test_every_split_of_events_into_batches_ends_the_same(spark):
     assert held(table) == sorted([*wanted, (-1, 9, "other", 9, "x")], key=repr)
 
 
+def test_a_late_value_replaces_nothing_even_if_a_newer_row_comes_with_it(spark):
+    table = made(spark, "late_value", [(1, 4, "o4", None, "x"), (2, 4, "o4", 4, "x"), (3, None, None, 1, "x")])
+    table.upsert(
+        frame(spark, [(1, 2, "o2", 2, None), (1, 6, None, None, None), (2, 6, None, 6, None), (2, 5, "o5", 5, None)])
+    )
+    assert held(table) == [(1, 6, "o4", 2, "x"), (2, 6, "o5", 6, "x"), (3, None, None, 1, "x")]
+    # A null is the least value of the ordering.
+    table.upsert(frame(spark, [(3, None, "new", 2, None), (1, None, "late", None, None), (1, 7, None, None, None)]))
+    assert held(table) == [(1, 7, "o4", 2, "x"), (2, 6, "o5", 6, "x"), (3, None, "new", 2, "x")]
+
+
 def test_a_late_row_fills_nulls_only(spark):
     table = made(spark, "late", [(1, 5, "a", None, None), (2, 5, "a", 2, "x"), (3, None, None, 3, None)])
     done = table.upsert(frame(spark, [(1, 4, "late", 1, None), (2, 4, "late", 9, "late"), (3, 1, "a", None, None)]))

@@ -30,13 +30,14 @@ from dbt.adapters.zlayout.spark.schema.table_schema import DELETED, GROUP
 from dbt.adapters.zlayout.spark.write.change_plan import Target
 from dbt.adapters.zlayout.spark.write.incoming_rows import (
     LATEST_DELETE,
+    VALUES_AT,
     IncomingRows,
     has_deleted_column,
     known_keys,
     null_counts,
     precombined,
     upserts_of,
-    with_latest_delete,
+    with_origins,
 )
 from dbt.adapters.zlayout.spark.write.modify import ChangePlanner, Outcome, RowChange
 from dbt.adapters.zlayout.spark.write.strategies import updated_columns
@@ -62,8 +63,9 @@ def _rows_that_may_match(target: Target, source: IncomingRows) -> DataFrame:
 def _whole_rows(target: Target, frame: DataFrame) -> DataFrame:
     """Returns incoming rows with their nulls filled from the table, if the table takes partial rows.
 
-    A row whose ordering value is below the table's fills the nulls of the table's row instead. It is left out if it
-    fills none. Deletes stay as they are, and nothing from before a delete comes back.
+    A value from a row whose ordering value is below the table's replaces nothing, and only fills a null of the table's
+    row. A row that fills none and replaces nothing is left out. Deletes stay as they are, and nothing from before a
+    delete comes back.
 
     Args:
         frame: Incoming rows, in the table's future columns.
@@ -71,26 +73,29 @@ def _whole_rows(target: Target, frame: DataFrame) -> DataFrame:
     table_type = target.layout.config.table_type
     if not table_type.keeps_old_values:
         return frame
-    source = IncomingRows(with_latest_delete(frame, table_type), table_type.unique_key)
+    source = IncomingRows(with_origins(frame, table_type), table_type.unique_key)
     there = _rows_that_may_match(target, source).withColumn(_THERE, functions.lit(True))
     keys = [backquoted(key) for key in table_type.unique_key]
     same = reduce(lambda left, right: left & right, (functions.expr(f"r.{key} = t.{key}") for key in keys))
     joined = source.hinted.alias("r").join(there.alias("t"), same, "left")
     alone, newer = f"{_THERE} is null", "true"
+    values = {name: newer for name in map(backquoted, frame.columns) if name not in {*keys, backquoted(DELETED)}}
     if table_type.ordering is not None:
         name = backquoted(table_type.ordering)
         newer = f"(t.{name} is null or coalesce(r.{name} >= t.{name}, false))"
+        origins = {each: f"r.{VALUES_AT}.c{number}" for number, each in enumerate(map(backquoted, frame.columns))}
+        origins[name] = f"r.{name}"
+        values = {each: f"(t.{name} is null or coalesce({origins[each]} >= t.{name}, false))" for each in values}
         if has_deleted_column(frame):
             deleted_since = f"t.{name} is null or coalesce(r.{LATEST_DELETE}.at >= t.{name}, false)"
             alone += f" or r.{LATEST_DELETE} is not null and ({deleted_since})"
     if has_deleted_column(frame):
         alone += f" or r.{DELETED}"
-    values = [each for each in map(backquoted, frame.columns) if each not in {*keys, backquoted(DELETED)}]
     fills = " or ".join(f"t.{each} is null and r.{each} is not null" for each in values) or "false"
     filled = {
-        each: f"case when {alone} then r.{each} when {newer} then coalesce(r.{each}, t.{each})"
+        each: f"case when {alone} then r.{each} when {is_current} then coalesce(r.{each}, t.{each})"
         f" else coalesce(t.{each}, r.{each}) end as {each}"
-        for each in values
+        for each, is_current in values.items()
     }
     rows = joined.where(f"{alone} or {newer} or {fills}")
     return rows.selectExpr(*(filled.get(each, f"r.{each}") for each in map(backquoted, frame.columns)))

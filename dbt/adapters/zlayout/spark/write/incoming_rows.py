@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # The number of a row among those with the same key, from 1.
 RANK = "_zl_rank"
 # The ordering value of the latest delete before an incoming row, in a struct; null where none comes before it.
-LATEST_DELETE = "__zl_latest_delete"
+LATEST_DELETE, VALUES_AT = "__zl_latest_delete", "__zl_values_at"
 _ARRIVAL, _DELETES = "__zl_arrival", "__zl_deletes"
 # Up to this many rows, the values of a key column are looked up in the index one by one. Beyond that, ranges are.
 _MOST_VALUES = 20_000
@@ -152,12 +152,16 @@ def precombined(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
         frame: Incoming rows. Without an ordering column they are returned unchanged.
         table_type: Gives the key and the ordering column.
     """
-    rows = with_latest_delete(frame, table_type)
-    return rows.drop(LATEST_DELETE) if table_type.keeps_old_values else rows
+    rows = with_origins(frame, table_type)
+    return rows.drop(LATEST_DELETE, VALUES_AT) if table_type.keeps_old_values else rows
 
 
-def with_latest_delete(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
-    """Returns the rows of `precombined`; those of partial rows in a feed have `LATEST_DELETE` as a further column."""
+def with_origins(frame: DataFrame, table_type: TableTypeConfig) -> DataFrame:
+    """Returns the rows of `precombined`. Partial rows also say how old their values are.
+
+    With an ordering column, they have `VALUES_AT`, a struct: field ``c<n>`` is the ordering value of the row that the
+    value of column n of the frame comes from. In a feed, they have `LATEST_DELETE` too.
+    """
     if table_type.ordering is None:
         return frame
     arrived = frame.withColumn(_ARRIVAL, functions.monotonically_increasing_id())
@@ -178,12 +182,18 @@ def _with_nulls_filled(arrived: DataFrame, keys: Sequence[str], ordering: str) -
         arrived = arrived.selectExpr("*", f"{latest} as {LATEST_DELETE}", f"{deletes} as {_DELETES}")
         within, value = f"{within}, {_DELETES}", f"if({DELETED}, null, {{}})"
     fixed = {*keys, ordering, *map(backquoted, (DELETED, LATEST_DELETE, _DELETES, _ARRIVAL))}
+    names = list(map(backquoted, arrived.columns))
+    values = {name: value.format(name) for name in names if name not in fixed}
     filled = {
-        name: f"coalesce({name}, last({value.format(name)}, true) over (partition by {within} {so_far})) as {name}"
-        for name in map(backquoted, arrived.columns)
-        if name not in fixed
+        name: f"coalesce({name}, last({own}, true) over (partition by {within} {so_far})) as {name}"
+        for name, own in values.items()
     }
-    rows = arrived.selectExpr(*(filled.get(name, name) for name in map(backquoted, arrived.columns)))
+    origins = [
+        f"last(if({own} is null, null, {ordering}), true) over (partition by {within} {so_far}) as c{names.index(name)}"
+        for name, own in values.items()
+    ]
+    origin = f"struct({', '.join(origins)}) as {VALUES_AT}"
+    rows = arrived.selectExpr(*(filled.get(name, name) for name in names), origin)
     if has_deleted_column(rows):
         rows = rows.withColumn(LATEST_DELETE, functions.expr(f"if({_DELETES} > 0, {LATEST_DELETE}, null)"))
     return rows.drop(_DELETES)
