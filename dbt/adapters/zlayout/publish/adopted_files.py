@@ -7,7 +7,6 @@ What is said here of them was tried with DuckDB, delta-rs, Polars, pyiceberg and
 from __future__ import annotations
 
 import datetime as dt
-import io
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import UnsupportedError
+from dbt.adapters.zlayout.index.footers.footer import footer_in
 from dbt.adapters.zlayout.index.footers.parquet_values import (
     DAY_US,
     FIRST_SAFE_DAY,
@@ -29,7 +29,6 @@ from dbt.adapters.zlayout.index.statistics.tracked import decimal_type
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 
-_FOOTER_BYTES = 1 << 16
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _STORED: Mapping[str, tuple[pa.DataType, ...]] = {
     "boolean": (pa.bool_(),),
@@ -71,7 +70,7 @@ def opened(store: Store, paths: Iterable[str]) -> Iterator[AdoptedFile]:
     """
     for path in paths:
         try:
-            footer = _footer(store, path)
+            footer = footer_in(store, path)
             columns = footer.schema.to_arrow_schema()
         except (pa.ArrowException, OSError, ValueError) as error:
             raise UnsupportedError(f"the footer of {path} cannot be read ({error}); rewrite this file") from error
@@ -222,11 +221,3 @@ def _minimum(footer: pq.FileMetaData, position: int) -> tuple[bool, int | None]:
             return not chunk.num_values, None
         found.append(int(statistics.min_raw))
     return True, min(found, default=None)
-
-
-def _footer(store: Store, path: str) -> pq.FileMetaData:
-    tail = store.read_tail(path, _FOOTER_BYTES)
-    length = int.from_bytes(tail[-8:-4], "little") + 8
-    if length > len(tail):
-        tail = store.read_tail(path, length)
-    return pq.read_metadata(io.BytesIO(b"PAR1" + tail))

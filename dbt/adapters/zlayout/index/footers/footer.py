@@ -13,8 +13,10 @@ from dbt.adapters.zlayout.index.footers.parquet_values import Bounds, Decoder, W
 from dbt.adapters.zlayout.index.statistics.column_stats import COUNT_TYPE, column_stats_table, stats_type
 from dbt.adapters.zlayout.index.statistics.tracked import TrackedColumn
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.store import Store
 
 _ARROW_SCHEMA = b"ARROW:schema"
+_LIKELY_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,21 @@ class FooterStatistics:
 
     row_count: int
     columns: tuple[ColumnFooter, ...]
+
+
+def footer_in(store: Store, path: str) -> pq.FileMetaData:
+    """Reads the footer of a Parquet file by its last bytes.
+
+    Raises:
+        pa.ArrowException: The file is no Parquet file, or its footer is damaged.
+        StoreError: It cannot be read.
+    """
+    tail = store.read_tail(path, _LIKELY_BYTES)
+    # A file ends with the footer, the footer's length (4 bytes, little endian) and the letters PAR1.
+    footer_bytes = int.from_bytes(tail[-8:-4], "little") + 8
+    if footer_bytes > len(tail) == _LIKELY_BYTES:
+        tail = store.read_tail(path, footer_bytes)
+    return pq.read_metadata(pa.BufferReader(tail))
 
 
 def footer_statistics(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn]) -> FooterStatistics:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dbt.adapters.zlayout.errors import FileMissingError, StoreError
+from dbt.adapters.zlayout.index.footers.footer import footer_in
 from dbt.adapters.zlayout.index.statistics.partitions import is_read_alike, parse_partition_folder
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -24,7 +25,6 @@ GLOB = "__globPaths__"
 _LOCAL_TICK_MS = 20
 _REMOTE_TICK_MS = 2_000
 _THREADS = 8
-_LIKELY_BYTES = 64 << 10
 
 
 def listed_files(store: Store, partition_by: Sequence[str]) -> DataFiles:
@@ -116,16 +116,7 @@ def _footer(store: Store, path: str) -> pq.FileMetaData:
 def _read_footer(store: Store, path: str) -> pq.FileMetaData:
     local = store.local_path(path)
     if local is None:
-        return _footer_of_tail(store, path)
+        return footer_in(store, path)
     if not local.is_file():
         raise FileMissingError(f"{path} is not a regular file")
     return pq.read_metadata(str(local))
-
-
-def _footer_of_tail(store: Store, path: str) -> pq.FileMetaData:
-    tail = store.read_tail(path, _LIKELY_BYTES)
-    # A file ends with the footer, the footer's length (4 bytes, little endian) and the letters PAR1.
-    footer_bytes = int.from_bytes(tail[-8:-4], "little") + 8
-    if footer_bytes > len(tail) == _LIKELY_BYTES:
-        tail = store.read_tail(path, footer_bytes)
-    return pq.read_metadata(pa.BufferReader(tail))
