@@ -180,7 +180,9 @@ def test_a_table_that_cannot_be_taken_over_stays_indexed(spark, plain, tmp_path)
         ZTable.adopt(spark, plain, managed=True)
 
 
-def test_an_index_that_changes_while_its_table_is_taken_over_is_a_conflict(spark, plain, tmp_path, monkeypatch):
+@pytest.mark.parametrize("managed", [True, False])
+def test_an_index_that_changes_while_its_table_is_adopted_is_a_conflict(spark, plain, tmp_path, monkeypatch, managed):
+    plain = f"{plain}_{managed}"
     pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "first.parquet")
     spark.sql(f"create table {plain} (id bigint) using parquet location '{tmp_path}'")
     ZTable.adopt(spark, plain, zorder=["id"])
@@ -193,7 +195,8 @@ def test_an_index_that_changes_while_its_table_is_taken_over_is_a_conflict(spark
 
     monkeypatch.setattr(adopt, "collect", collected_beside_another)
     with pytest.raises(ConflictError, match="another session has changed its index just now"):
-        ZTable.adopt(spark, plain, managed=True)
+        ZTable.adopt(spark, plain, managed=managed)
+    assert ZTable.for_name(spark, plain).information()["level"] == "managed"
     assert sorted(row.id for row in spark.table(plain).collect()) == [1, 2, 3]
 
 

@@ -177,7 +177,7 @@ def published_since(store: Store, table_id: str, since_ms: float) -> DeltaVersio
     """Returns the oldest of what Delta's readers have seen since a time, in milliseconds since the epoch.
 
     Raises:
-        UnsupportedError, CorruptError: As for `shown`.
+        UnsupportedError, CorruptError: As for `published`.
     """
     published_ms = {number: each.modified_ms for each in store.list(FOLDER) for number in _numbers([each], _COMMIT)}
     if not published_ms:

@@ -54,7 +54,7 @@ def published_since(store: Store, table_id: str, since_ms: float) -> IcebergVers
     """Returns the oldest of what Iceberg's readers have seen since a time, in milliseconds since the epoch.
 
     Raises:
-        UnsupportedError, CorruptError: As for `shown`.
+        UnsupportedError, CorruptError: As for `published`.
     """
     listed = store.list(FOLDER)
     now = _published_in(store, listed, table_id)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from dbt.adapters.zlayout.adapter.materialize import attempts as module
 from dbt.adapters.zlayout.adapter.materialize.attempts import Attempts, attempts_at
 from dbt.adapters.zlayout.adapter.materialize.materialization import until_committed
 from dbt.adapters.zlayout.errors import CancelledError, ConflictError
@@ -17,7 +18,7 @@ def test_first_attempts_run_at_the_same_time() -> None:
     attempts, together = Attempts(), threading.Barrier(3, timeout=10)
 
     def attempt() -> None:
-        with attempts.first():
+        with attempts.first(print):
             together.wait()
 
     with ThreadPoolExecutor(3) as pool:
@@ -54,17 +55,17 @@ def test_a_repeated_attempt_waits_for_first_ones_and_they_for_it() -> None:
     begun, ends = threading.Event(), threading.Event()
 
     def first() -> None:
-        with attempts.first():
+        with attempts.first(print):
             begun.set()
             ends.wait(10)
             seen.append("first")
 
     def repeated() -> None:
-        with attempts.repeated():
+        with attempts.repeated(print):
             seen.append("repeated")
 
     def later() -> None:
-        with attempts.first():
+        with attempts.first(print):
             seen.append("later")
 
     with ThreadPoolExecutor(3) as pool:
@@ -87,18 +88,36 @@ def test_a_writer_that_waits_can_be_cancelled() -> None:
     def waits() -> None:
         cancel_this_thread_by(cancelled)
         try:
-            with attempts.repeated():
+            with attempts.repeated(print):
                 pass
         finally:
             cancel_this_thread_by(None)
 
-    with ThreadPoolExecutor(1) as pool, attempts.first():
+    with ThreadPoolExecutor(1) as pool, attempts.first(print):
         waiting = pool.submit(waits)
         cancelled.set()
         with pytest.raises(CancelledError):
             waiting.result(10)
-    with attempts.first(), attempts.first():
+    with attempts.first(print), attempts.first(print):
         pass
+
+
+def test_a_long_wait_says_how_long_it_takes(monkeypatch) -> None:
+    monkeypatch.setattr(module, "_LOOK_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(module, "_SILENT_SECONDS", 0.05)
+    attempts, told = Attempts(), []
+    with ThreadPoolExecutor(1) as pool:
+        with attempts.first(print):
+
+            def waits() -> None:
+                with attempts.repeated(told.append):
+                    pass
+
+            waiting = pool.submit(waits)
+            while len(told) < 2:
+                pass
+        waiting.result(10)
+    assert set(told) == {"waits for other batches of this run, 0 s"}
 
 
 def test_names_of_one_table_share_their_attempts() -> None:

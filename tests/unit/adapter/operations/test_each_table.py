@@ -6,9 +6,13 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.zlayout.adapter.operations.each_table import report_on_names
-from dbt.adapters.zlayout.errors import CancelledError, CorruptError, TableNotFoundError
+from dbt.adapters.zlayout.errors import CancelledError, CorruptError, TableLostError, TableNotFoundError
 
-_FAILURES = {"s.damaged": CorruptError("0.json is damaged"), "s.view": TableNotFoundError("s.view is a view")}
+_FAILURES = {
+    "s.damaged": CorruptError("0.json is damaged"),
+    "s.lost": TableLostError("another tool has overwritten it"),
+    "s.view": TableNotFoundError("s.view is a view"),
+}
 
 
 def _work(name: str) -> tuple[str, int] | None:
@@ -28,10 +32,11 @@ def test_views_and_tables_of_other_kinds_are_left_out() -> None:
 
 def test_an_error_names_the_tables_that_failed_and_reports_on_the_others() -> None:
     with pytest.raises(DbtRuntimeError) as caught:
-        report_on_names(["s.a", "s.damaged", "s.bc"], _work, _text)
+        report_on_names(["s.a", "s.damaged", "s.bc", "s.lost"], _work, _text)
     assert str(caught.value).splitlines()[1:] == [
-        "  1 table failed:",
+        "  2 tables failed:",
         "    s.damaged: 0.json is damaged",
+        "    s.lost: another tool has overwritten it",
         "  The others:",
         "  s.a: 3",
         "  s.bc: 4",

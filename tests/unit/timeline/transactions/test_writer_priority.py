@@ -65,6 +65,7 @@ def test_a_long_wait_says_how_long_it_takes(table) -> None:
 
     def sleep(seconds: float) -> None:
         pauses.append(seconds)
+        table.now_ms += int(seconds * 1000)
         if sum(pauses) > 25:
             table.store.delete([path])
 

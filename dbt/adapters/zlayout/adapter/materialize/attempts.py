@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dbt.adapters.zlayout.spark.jobs.jobs import check_not_cancelled
 
-_LOOK_AGAIN_SECONDS = 1.0
+_LOOK_AGAIN_SECONDS, _SILENT_SECONDS = 1.0, 10.0
 
 
 class Attempts:
@@ -25,10 +26,10 @@ class Attempts:
         self._alone = False
 
     @contextmanager
-    def first(self) -> Iterator[None]:
-        """Runs a first attempt. Waits for repeated ones."""
+    def first(self, tell: Callable[[str], None]) -> Iterator[None]:
+        """Runs a first attempt. Waits for repeated ones, with a line every ten seconds."""
         with self._changed:
-            self._wait_until(lambda: not self._alone and not self._waiting)
+            self._wait_until(lambda: not self._alone and not self._waiting, tell)
             self._first += 1
         try:
             yield
@@ -38,12 +39,12 @@ class Attempts:
                 self._changed.notify_all()
 
     @contextmanager
-    def repeated(self) -> Iterator[None]:
-        """Runs a repeated attempt. Waits for all others that run."""
+    def repeated(self, tell: Callable[[str], None]) -> Iterator[None]:
+        """Runs a repeated attempt. Waits for all others that run, with a line every ten seconds."""
         with self._changed:
             self._waiting += 1
             try:
-                self._wait_until(lambda: not self._alone and not self._first)
+                self._wait_until(lambda: not self._alone and not self._first, tell)
                 self._alone = True
             finally:
                 self._waiting -= 1
@@ -55,15 +56,19 @@ class Attempts:
                 self._alone = False
                 self._changed.notify_all()
 
-    def _wait_until(self, ready: Callable[[], bool]) -> None:
+    def _wait_until(self, ready: Callable[[], bool], tell: Callable[[str], None]) -> None:
         """Waits with the lock, which others get in the meantime.
 
         Raises:
             CancelledError: This thread was cancelled.
         """
+        begun, lines = time.monotonic(), 1
         while not ready():
             check_not_cancelled()
             self._changed.wait(_LOOK_AGAIN_SECONDS)
+            if (seconds := time.monotonic() - begun) >= lines * _SILENT_SECONDS:
+                tell(f"waits for other batches of this run, {seconds:,.0f} s")
+                lines += 1
 
 
 def attempts_at(table: str) -> Attempts:

@@ -297,7 +297,7 @@ def until_committed(
     turn = attempts.first
 
     def attempt() -> Done:
-        with turn():
+        with turn(progress):
             return run()
 
     def tell_and_wait(conflict: ConflictError, repeat: int) -> None:

@@ -9,7 +9,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.zlayout.adapter.dbt_errors import one_line
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of, tables_of
-from dbt.adapters.zlayout.errors import CancelledError, TableNotFoundError
+from dbt.adapters.zlayout.errors import CancelledError, TableLostError, TableNotFoundError
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -76,11 +76,11 @@ def report_on_names(
     def work_on(name: str) -> None:
         try:
             outcome = work(name)
-        except TableNotFoundError:
-            return  # a project also has views, tables of other formats, and models that were never built
         except CancelledError:
             raise
         except Exception as error:  # the other tables may be sound
+            if isinstance(error, TableNotFoundError) and not isinstance(error, TableLostError):
+                return  # a project also has views, tables of other formats, and models that were never built
             failed.append(f"  {name}: {one_line(error)}")
         else:
             done.update([outcome] if outcome is not None else [])

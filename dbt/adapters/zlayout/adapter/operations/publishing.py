@@ -67,7 +67,7 @@ def files_bytes(session: SparkSession, table: str, version: int | None, kind: st
     """Returns the list of files as text (a path on each line), JSON or Parquet."""
     opened = opened_table(session, table)
     files = opened.files(version=version)
-    if opened.merges_on_read and (logs := len(log_files(opened.snapshot(version=version).files))):
+    if logs := len(log_files(opened.snapshot(version=version).files)):
         _LOG.warning(
             f"{opened.name}: the listed files do not show the changes in {counted(logs, 'log file')}; run "
             "`zlayout compact` first to include them"

@@ -108,9 +108,9 @@ def adopt_table(
     footers, collected = _collected(spark, store, entry, files, layout, managed=managed)
     adopted, statistics = collected.files, collected.column_stats
     depth = round(depth_of(statistics, config.clustering.columns, [each.partition for each in adopted]), 4)
-    claimed = _claim(store, name, level, table_file, version)
+    claimed = _claim(timeline, name, level, table_file)
     with Transaction.begin(timeline, Action.COMMIT if managed else Action.INDEXING, Operation.OVERWRITE) as transaction:
-        if managed and version != (None if transaction.base is None else transaction.base.version):
+        if version != (None if transaction.base is None else transaction.base.version):
             raise ConflictError(
                 f"{name}: another session has changed its index just now; nothing was adopted; try again"
             )
@@ -125,10 +125,10 @@ def adopt_table(
         )
         pieces = optional_pieces(spark, store, transaction.instant, adopted, adopted, layout)
         commit = commit_files(store, transaction, change, statistics, optional=NewOptional.of(pieces, adopted))
-    after = AfterCommit(commit.version, next_step=AGAIN)
+    # A table that the catalog knows already counts as managed now, and is not adopted a second time.
+    after = AfterCommit(commit.version) if managed and entry.table_id else AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
-        if table_file is not None:
-            replace_table_file(store, claimed)
+        replace_table_file(store, claimed)
         opened = TableSnapshot.at(timeline, claimed, location, timeline.snapshot(commit.version), session_zone(spark))
         if managed:
             publish(catalog, name, entry, opened, Description.of(entry), after, column_stats=statistics)
@@ -258,16 +258,16 @@ def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataF
         )
 
 
-def _claim(
-    store: Store, name: TableName, level: ManagementLevel, known: TableFile | None, version: int | None
-) -> TableFile:
-    """Returns the table file for after the commit. It is written now only if there is no log yet.
+def _claim(timeline: Timeline, name: TableName, level: ManagementLevel, known: TableFile | None) -> TableFile:
+    """Returns the table file for after the commit. A new table gets it now.
 
-    A log that only indexes the files must not become the truth of a managed table before the adoption is committed.
+    A log that only indexes the files must never be the log of a managed table. So a table becomes managed after the
+    commit, and one without a log that an interrupted adoption left managed becomes indexed before it.
     """
+    store = timeline.store
     if known is not None:
         claimed = TableFile(known.table_id, level, known.name, known.created_ms)
-        if version is None:
+        if level is ManagementLevel.INDEXED and timeline.latest_version() is None:
             replace_table_file(store, claimed)
         return claimed
     claimed = TableFile.new(level, str(name), int(time.time() * 1000))

@@ -50,6 +50,17 @@ if TYPE_CHECKING:
 
 _NEXT = "move it out of the folder, or insert its rows with a query"
 _ROW_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+_LEAF = (
+    "path",
+    "physical_type",
+    "length",
+    "logical_type",
+    "converted_type",
+    "precision",
+    "scale",
+    "max_definition_level",
+    "max_repetition_level",
+)
 _NULLABILITY = {"nullable", "containsNull", "valueContainsNull", "metadata"}
 
 
@@ -192,9 +203,11 @@ def _collected_orphans(
     return collected
 
 
-def _schema_key(footer: pq.FileMetaData) -> tuple[str, bytes | None]:
+def _schema_key(footer: pq.FileMetaData) -> tuple[object, ...]:
     """Returns what Spark takes a file's columns from: Parquet's schema, and the one that Spark itself stores."""
-    return str(footer.schema), (footer.metadata or {}).get(_ROW_SCHEMA)
+    leaves = (footer.schema.column(number) for number in range(footer.num_columns))
+    columns = [tuple(str(getattr(leaf, name)) for name in _LEAF) for leaf in leaves]
+    return (*columns, (footer.metadata or {}).get(_ROW_SCHEMA))
 
 
 def _check_partitions(name: TableRef, files: DataFiles, base: Snapshot) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import traceback
 from typing import Any
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 HAS_ENDED = (
     "Spark's Java process has ended: it was killed, or it ran out of memory (spark.driver.memory, and the limit of the "
@@ -15,16 +17,23 @@ HAS_ENDED = (
 )
 # The process closes its connections just before it ends.
 _ENDS_WITHIN_SECONDS = 1.0
+# Threads may still use sessions of these.
+_FORGOTTEN: list[subprocess.Popen[bytes]] = []
 
 
 def java_has_ended(error: BaseException | None = None) -> bool:
     """Returns whether the Java process that PySpark started has ended.
 
     Args:
-        error: What failed. None if nothing did. After a lost connection, the process may still be ending.
+        error: What failed, perhaps in a session of an earlier process. None if nothing did. After a lost connection,
+            the process may still be ending.
     """
+    if error is not None and not _lost_connection(error):
+        return False
+    if error is not None and _FORGOTTEN:
+        return True
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
-    if process is None or (error is not None and not _lost_connection(error)):
+    if process is None:
         return False
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_ENDS_WITHIN_SECONDS if error is not None else 0)
@@ -35,19 +44,29 @@ def forget_ended_java() -> None:
     """Drops PySpark's context of a Java process that has ended, so that the next session starts a new process."""
     if not java_has_ended():
         return
-    context: Any = SparkContext._active_spark_context
-    for _ in range(2 if context is not None else 0):
-        # The first call fails when it tells Java to stop. The second one stops what runs in Python.
-        with contextlib.suppress(Exception):
-            context.stop()
+    ended: Any = SparkContext._gateway
+    _FORGOTTEN.append(ended.proc)
+    # `SparkContext.stop` would first ask Java to stop, and leave sessions that other threads use without a context.
+    server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if server is not None:
+        server.shutdown()
     with SparkContext._lock:
         SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
 
 
 def _lost_connection(error: BaseException) -> bool:
+    """Returns whether Py4J lost its connection to Java, or could not open one."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, Py4JNetworkError | ConnectionError):
+        if isinstance(seen, Py4JNetworkError) or (isinstance(seen, ConnectionError) and _is_of_py4j(seen)):
+            return True
+        if type(seen) is Py4JError and "Trace:" not in str(seen):  # an empty answer; others have Java's trace
             return True
         seen = seen.__cause__ or seen.__context__
     return False
+
+
+def _is_of_py4j(error: BaseException) -> bool:
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(str(frame.f_globals.get("__name__")).startswith("py4j.") for frame in frames)

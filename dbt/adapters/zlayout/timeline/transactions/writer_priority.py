@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.timeline.transactions.pending import (
 
 _WAIT_SECONDS = 0.05
 _LONG_WAIT_SECONDS = 0.25
-_LOOKS_A_LINE = 40
+_SILENT_SECONDS = 10
 _WAITS = 200
 
 
@@ -82,14 +82,15 @@ def wait_for_writers(timeline: Timeline, operation: str, tell: Callable[[str], N
         if theirs is Kind.MAINTENANCE or DECISIONS[mine, theirs] is Decision.REBASE:
             continue
         what = f"the {plan.operation} {pending.instant} of process {plan.writer.pid} on {plan.writer.host}"
-        looks = 0
+        begun, lines = timeline.runtime.now_ms(), 0
         while _is_live(timeline, pending):
-            if not looks:
+            seconds = (timeline.runtime.now_ms() - begun) / 1000
+            if not lines:
                 tell(f"waits for {what}, which is writing this table")
-            elif not looks % _LOOKS_A_LINE:
-                tell(f"still waits for {what}, {looks * _LONG_WAIT_SECONDS:.0f} s")
+            elif seconds >= lines * _SILENT_SECONDS:
+                tell(f"still waits for {what}, {seconds:,.0f} s")
+            lines = 1 + int(seconds // _SILENT_SECONDS)
             timeline.runtime.sleep(_LONG_WAIT_SECONDS)
-            looks += 1
 
 
 def _is_live(timeline: Timeline, pending: Pending) -> bool:
