@@ -162,10 +162,10 @@ def _registered(store: Store, table_id: str, publishing: PublishingConfig) -> It
 
 def published_versions(store: Store, table_id: str, formats: Collection[str]) -> dict[str, int | None]:
     """Returns the version that readers of each format see; None if they see none."""
-    return {name: _version_shown(store, table_id, name) for name in formats if name in FORMATS}
+    return {name: _published_version(store, table_id, name) for name in formats if name in FORMATS}
 
 
-def _version_shown(store: Store, table_id: str, name: str) -> int | None:
+def _published_version(store: Store, table_id: str, name: str) -> int | None:
     found = FORMATS[name].published(store, table_id)
     return None if found is None else found.version
 
@@ -186,7 +186,7 @@ def what_lags(store: Store, table_id: str, publishing: PublishingConfig, newest:
     """Yields a sentence for each format and each catalog whose readers do not see the newest version."""
     for name in publishing.formats or ():
         if name in FORMATS:
-            yield from lag_of(name, newest, partial(_version_shown, store, table_id, name))
+            yield from lag_of(name, newest, partial(_published_version, store, table_id, name))
     if publishing.formats is not None:
         try:
             yield from what_lags_in_catalogs(store, table_id, publishing, newest)

@@ -7,12 +7,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from dbt_common.exceptions import DbtDatabaseError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
-from dbt.adapters.zlayout.errors import WriteError
+from dbt.adapters.zlayout.errors import StoreError, WriteError
 from dbt.adapters.zlayout.spark.jobs.jobs import failing_as_write_error, short_message
 from dbt.adapters.zlayout.spark.jvm import lifetime
 from dbt.adapters.zlayout.spark.jvm.lifetime import HAS_ENDED, forget_ended_java, java_has_ended
@@ -49,6 +49,8 @@ def test_a_lost_connection_to_a_process_that_ended_says_so(process):
         raise refused()
     with pytest.raises(DbtDatabaseError, match="Spark's Java process has ended"), as_dbt_errors():
         raise refused()
+    with pytest.raises(DbtRuntimeError, match="Spark's Java process has ended"), as_dbt_errors():
+        raise StoreError("cannot list /lake") from refused()
 
 
 def test_other_errors_stay_what_they_are(process):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+import click
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.zlayout.adapter.dbt_errors import one_line
@@ -41,7 +42,7 @@ def report_on_tables(
         The report.
 
     Raises:
-        DbtRuntimeError: Tables failed. The message names them, and has the report on the others.
+        DbtRuntimeError: Tables failed. The message names them. The report on the others is printed.
     """
     if model is not None:
         table = opened_table(session, table_of(model, nodes))
@@ -68,7 +69,7 @@ def report_on_names(
         The report.
 
     Raises:
-        DbtRuntimeError: Tables failed. The message names them, and has the report on the others.
+        DbtRuntimeError: Tables failed. The message names them. The report on the others is printed.
     """
     done: dict[str, _T] = {}
     failed: list[str] = []
@@ -87,8 +88,8 @@ def report_on_names(
 
     for name in names:
         work_on(name)
-    report = text(done)
-    if failed:
-        rest = ["The others:", report] if done else []
-        raise DbtRuntimeError("\n".join([f"{counted(len(failed), 'table')} failed:", *failed, *rest]))
-    return report
+    if not failed:
+        return text(done)
+    if done:
+        click.echo(text(done))
+    raise DbtRuntimeError("\n".join([f"{counted(len(failed), 'table')} failed:", *failed]))

@@ -67,12 +67,16 @@ def cluster_report(
         raise ConfigError(["plan: an instant belongs to one table; give its model too"], "zlayout_cluster")
     if given.get("sort_by") is not None and model is None:
         raise ConfigError(["sort_by: the columns belong to one table; give its model too"], "zlayout_cluster")
-    scheduled, *executed = (parse_boolean(name, given.get(name), []) for name in ("schedule", "execute", "pending"))
+    problems: list[str] = []
+    switches = {name: parse_boolean(name, given.get(name), problems) for name in sorted(_CLUSTER_SWITCHES)}
+    if problems:
+        raise ConfigError(problems, "zlayout_cluster")
+    executed = switches["execute"] or switches["pending"]
 
     def clustered(table: ZTable) -> ClusterSummary:
         return _clustered(table, config_of_table(table.name, nodes), given)
 
-    text = partial(cluster_text, as_json=as_json, scheduled=scheduled, executed=any(executed))
+    text = partial(cluster_text, as_json=as_json, scheduled=switches["schedule"], executed=executed)
     return report_on_tables(session, model, nodes, clustered, text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from dbt.adapters.zlayout.errors import (
     TableNotFoundError,
     UnsupportedError,
 )
-from dbt.adapters.zlayout.publish.spark_manifest import paths_to_adopt
+from dbt.adapters.zlayout.publish.spark_manifest import paths_to_adopt, published_version
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     TABLE_ID_PROPERTY,
@@ -93,7 +94,7 @@ def adopt_table(
     timeline = Timeline(store)
     version = timeline.latest_version()
     if version is not None:
-        _check_not_managed(name, entry, table_file, managed=managed)
+        _check_not_managed(name, entry, table_file, store, version, managed=managed)
     check_not_inside_a_table(location)
     if managed:
         check_removable(location)
@@ -128,7 +129,8 @@ def adopt_table(
     # A table that the catalog knows already counts as managed now, and is not adopted a second time.
     after = AfterCommit(commit.version) if managed and entry.table_id else AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
-        replace_table_file(store, claimed)
+        if managed:
+            replace_table_file(store, replace(read_table_file(store) or claimed, level=level))
         opened = TableSnapshot.at(timeline, claimed, location, timeline.snapshot(commit.version), session_zone(spark))
         if managed:
             publish(catalog, name, entry, opened, Description.of(entry), after, column_stats=statistics)
@@ -193,11 +195,17 @@ def _adoptable(catalog: Catalog, name: TableName) -> Entry:
     return entry
 
 
-def _check_not_managed(name: TableName, entry: Entry, table_file: TableFile | None, *, managed: bool) -> None:
+def _check_not_managed(
+    name: TableName, entry: Entry, table_file: TableFile | None, store: Store, version: int, *, managed: bool
+) -> None:
     """Checks that a folder with a log does not hold a managed table, unless its adoption was interrupted."""
     if table_file is None or table_file.level is not ManagementLevel.MANAGED:
         return
     if entry.table_id == table_file.table_id:
+        if published_version(store) != version:
+            raise UnsupportedError(
+                f"{name} is already managed; run zlayout_refresh_index to publish its newest version"
+            )
         raise UnsupportedError(f"{name} is already managed; there is nothing to adopt")
     if not managed:
         # Indexing would make the files of all versions live.
@@ -261,8 +269,8 @@ def _check_listing(catalog: Catalog, name: TableName, store: Store, files: DataF
 def _claim(timeline: Timeline, name: TableName, level: ManagementLevel, known: TableFile | None) -> TableFile:
     """Returns the table file for after the commit. A new table gets it now.
 
-    A log that only indexes the files must never be the log of a managed table. So a table becomes managed after the
-    commit, and one without a log that an interrupted adoption left managed becomes indexed before it.
+    A log that only indexes the files must never be the log of a managed table. So a table that is indexed becomes
+    managed after the commit, and one without a log, left managed by an interrupted adoption, becomes indexed before it.
     """
     store = timeline.store
     if known is not None:

@@ -56,10 +56,10 @@ def forget_ended_java() -> None:
 
 
 def _lost_connection(error: BaseException) -> bool:
-    """Returns whether Py4J lost its connection to Java, or could not open one."""
+    """Returns whether PySpark lost a connection to Java, or could not open one."""
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, Py4JNetworkError) or (isinstance(seen, ConnectionError) and _is_of_py4j(seen)):
+        if isinstance(seen, Py4JNetworkError) or (isinstance(seen, ConnectionError | EOFError) and _is_of_spark(seen)):
             return True
         if type(seen) is Py4JError and "Trace:" not in str(seen):  # an empty answer; others have Java's trace
             return True
@@ -67,6 +67,6 @@ def _lost_connection(error: BaseException) -> bool:
     return False
 
 
-def _is_of_py4j(error: BaseException) -> bool:
+def _is_of_spark(error: BaseException) -> bool:
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(str(frame.f_globals.get("__name__")).startswith("py4j.") for frame in frames)
+    return any(str(frame.f_globals.get("__name__")).startswith(("py4j.", "pyspark.")) for frame in frames)
