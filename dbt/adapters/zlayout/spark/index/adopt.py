@@ -129,8 +129,9 @@ def adopt_table(
     # A table that the catalog knows already counts as managed now, and is not adopted a second time.
     after = AfterCommit(commit.version) if managed and entry.table_id else AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
-        if managed:
-            replace_table_file(store, replace(read_table_file(store) or claimed, level=level))
+        current = read_table_file(store) or claimed
+        if managed and current.level is not level:
+            replace_table_file(store, replace(current, level=level))
         opened = TableSnapshot.at(timeline, claimed, location, timeline.snapshot(commit.version), session_zone(spark))
         if managed:
             publish(catalog, name, entry, opened, Description.of(entry), after, column_stats=statistics)

@@ -340,6 +340,7 @@ class Refresh:
 
     def _index(self, planned_on: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:
         # Another session may refresh too, or adopt the table. The folder must then be listed again.
+        self._check_not_taken_over()
         if self.goal.listed is not None and head is not None and head.version != planned_on:
             raise ConflictError("another session refreshed the index at the same time; run it again")
         return update(head)
