@@ -21,6 +21,8 @@ ROWS = 1200
 _ANY_COLUMNS = "append_new_columns"
 FIRST = [(k, k * 7919 % 100003) for k in range(ROWS)]
 # Tables of models that read the changes of another table.
+# Templates of tables that other tools wrote.
+FOREIGN = ("foreign", "indexed")
 FOLLOWING = frozenset({"followed", "followed_records"})
 RECORDS = frozenset({"records", "followed_records"})
 
@@ -349,6 +351,7 @@ ACTIONS = (
     Action("drop", "plain", _drop, _gone),
     Action("rename", "plain", _rename, _same),
     Action("adopt", "foreign", _adopt, _same),
+    Action("take_over", "indexed", _adopt, _same),
     _follows("append", "followed"),
     _follows("merge", "followed"),
     _follows("delete+insert", "followed"),

@@ -141,9 +141,8 @@ class Bench:
     def _make(self, template: str) -> None:
         name, spark = self.name(template), self.spark
         self.forget_orders()
-        if template == "foreign":
-            frame_of(spark, fault_actions.FIRST).write.parquet(str(self.folder(template)))
-            spark.catalog.createTable(name, path=str(self.folder(template)), source="parquet")
+        if template in fault_actions.FOREIGN:
+            self._make_foreign(template)
         elif template in fault_actions.FOLLOWING:
             fault_actions.begin_following(spark, name, template)
         elif template != "nothing":
@@ -166,6 +165,12 @@ class Bench:
             self._die(template, *_DEATHS[template])
             self._save(template)
         self.forget_orders()
+
+    def _make_foreign(self, template: str) -> None:
+        frame_of(self.spark, fault_actions.FIRST).write.parquet(str(self.folder(template)))
+        self.spark.catalog.createTable(self.name(template), path=str(self.folder(template)), source="parquet")
+        if template == "indexed":
+            ZTable.adopt(self.spark, self.name(template))
 
     def _die(self, template: str, action: str, label: str) -> None:
         """Kills a writer right before its first change of a kind."""
@@ -193,7 +198,7 @@ class Bench:
             table = ZTable.for_name(self.spark, self.name(template))
         except TableNotFoundError:
             return self.plain(template)
-        return rows_of(table.read())
+        return rows_of(table.read()) if table.is_managed else self.plain(template)
 
     def plain(self, template: str) -> Rows:
         """The rows that a Spark reads from the folder which knows nothing of the package.

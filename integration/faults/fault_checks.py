@@ -6,6 +6,7 @@ import fault_actions
 from fault_bench import Bench
 from fault_rows import Rows, difference
 
+from dbt.adapters.zlayout.errors import TableNotFoundError
 from dbt.adapters.zlayout.index.bloom.filter_slices import BLOOM_FILTERS
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
 from dbt.adapters.zlayout.store import open_store
@@ -64,7 +65,7 @@ def check_next_writer(bench: Bench, action: fault_actions.Action, after: Rows | 
         choices = ("append", "merge", "replace", "delete_insert")
         if action.template == "records":
             choices = ("upsert", "delete_records", "compact", "compact_logs")
-        if action.template == "foreign" and not _managed(bench, action.template):
+        if action.template in fault_actions.FOREIGN and not _managed(bench, action.template):
             choices = ("adopt",)
         if action.template in fault_actions.FOLLOWING:
             # The run that is repeated takes what is left: all changes, or none.
@@ -117,8 +118,10 @@ def check_whole(bench: Bench, template: str, wanted: list[Rows]) -> None:
 
 
 def _managed(bench: Bench, template: str) -> bool:
-    entry = bench._catalog.find(bench._catalog.name(bench.name(template)))
-    return entry is not None and entry.table_id is not None
+    try:
+        return ZTable.for_name(bench.spark, bench.name(template)).is_managed
+    except TableNotFoundError:
+        return False
 
 
 def _keys(rows: Rows) -> Rows:
