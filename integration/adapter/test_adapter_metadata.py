@@ -155,5 +155,5 @@ def test_a_hook_that_clusters_follows_partition_by_of_meta(spark):
     spark.sql("drop table if exists main.told_partitioned")
     rows = spark.sql("select id, id % 3 as code from range(100)")
     ZTable.write(spark, "main.told_partitioned", rows, zorder=["id"])
-    maintenance.cluster(spark, "main.told_partitioned", {"meta": {"zlayout": {"partition_by": ["code"]}}}, {})
+    maintenance.cluster(spark, "main.told_partitioned", {"meta": {"zlayout": {"partition_by": ["code"]}}}, {}, {})
     assert ZTable.for_name(spark, "main.told_partitioned").information()["partition_by"] == ["code"]

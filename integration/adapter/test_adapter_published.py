@@ -76,10 +76,10 @@ def test_off_withdraws_what_was_published(dbt, spark):
 def test_mistakes_are_named(dbt):
     build(dbt)
     outcome = publish(dbt, off=True)
-    assert "zlayout_publish switches formats and catalog of one table only" in outcome.log
+    assert "zlayout_publish: off, formats and publish_catalog apply to one table" in outcome.log
     outcome = publish(dbt, formats=["delta"])
     assert not outcome.success
-    assert "zlayout_publish switches formats and catalog of one table only" in outcome.log
+    assert "zlayout_publish: off, formats and publish_catalog apply to one table" in outcome.log
     outcome = publish(dbt, model="shared", formats=["parquet"])
     assert "publish: 'parquet' is not one of delta" in outcome.log
     outcome = dbt("run", "--select", "shared", sharing=True, formats="delta", column="interval '1' day")
@@ -117,7 +117,7 @@ def test_a_model_is_registered_in_its_catalog(dbt, spark, tmp_path, monkeypatch)
         "publish_catalog: 'lakehouse' needs a table published as Iceberg, but publish is ['delta']"
         in outcome.message("shared")
     )
-    assert "switches formats and catalog of one table only" in publish(dbt, publish_catalog="lakehouse").log
+    assert "off, formats and publish_catalog apply to one table" in publish(dbt, publish_catalog="lakehouse").log
     publish(dbt, model="shared", formats=[])
     with pytest.raises(NoSuchTableError):
         rows()

@@ -47,7 +47,7 @@ def publish_report(
     if off:
         formats = []
     if (formats is not None or publish_catalog is not None) and model is None:
-        raise CompilationError("zlayout_publish: formats and publish_catalog apply to one table; add model: …")
+        raise CompilationError("zlayout_publish: off, formats and publish_catalog apply to one table; add model: …")
 
     def published(table: ZTable) -> Mapping[str, int | None]:
         return table.publish(formats, publish_catalog=publish_catalog)
