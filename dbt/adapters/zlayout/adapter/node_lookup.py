@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -41,29 +41,18 @@ def is_path(text: str) -> bool:
     return ("/" in text and "`" not in text) or text in (".", "..")
 
 
-def tables_with_index(session: SparkSession, names: Iterable[str]) -> list[ZTable]:
-    """Opens the dbt-zlayout tables among some names.
+def chosen_tables(session: SparkSession, model: str | None, nodes: Nodes) -> list[ZTable]:
+    """Opens the table of a model or, without a model, all dbt-zlayout tables of the project.
 
-    Other names are skipped: a project also has views, tables of other formats, and models that were never built.
-
-    Args:
-        session: The session whose catalog knows the tables.
-        names: ``schema.identifier``, in backquotes.
+    A project also has views, tables of other formats, and models that were never built. They are left out.
     """
+    if model is not None:
+        return [opened_table(session, table_of(model, nodes))]
     found = []
-    for name in names:
+    for name in tables_of(nodes):
         with suppress(TableNotFoundError):
             found.append(ZTable.for_name(session, name))
     return found
-
-
-def chosen_tables(
-    session: SparkSession, model: str | None, nodes: Nodes, fits: Callable[[ZTable], bool]
-) -> list[ZTable]:
-    """Opens the table of a model or, without a model, all tables of the project that fit the operation."""
-    if model is not None:
-        return [opened_table(session, table_of(model, nodes))]
-    return [table for table in tables_with_index(session, tables_of(nodes)) if fits(table)]
 
 
 def tables_of(nodes: Nodes) -> list[str]:

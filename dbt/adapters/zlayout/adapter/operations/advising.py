@@ -160,7 +160,7 @@ def advise_report(
         ConfigError: An argument is wrong, or a condition does not fit the table.
     """
     gain = MIN_GAIN if min_gain is None else number_between("zlayout_advise: min_gain", min_gain, 0.0, 1.0)
-    tables = chosen_tables(session, model, nodes, lambda _: True)
+    tables = chosen_tables(session, model, nodes)
     if predicates:
         if len(tables) != 1:
             raise ConfigError(["predicates: conditions belong to one table; give its model too"], "zlayout_advise")

@@ -213,7 +213,7 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
     allowed = TOLERANCE if tolerance is None else _tolerance(tolerance)
     workload = ProjectWorkload(session, nodes, target)
     tables = {}
-    chosen = chosen_tables(session, model, nodes, lambda _: True)
+    chosen = chosen_tables(session, model, nodes)
     for table in with_progress(chosen, "measuring the tables", "table"):
         conditions = [each.sql for each in workload.foremost(table, _MOST_CONDITIONS)]
         found = [reads for reads in table.reads(conditions) if reads is not None]
@@ -234,7 +234,7 @@ def _check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nod
     Raises:
         ConfigError: The lock does not have the table of the model.
     """
-    tables = {plain_name(table.name): table for table in chosen_tables(session, model, nodes, lambda _: True)}
+    tables = {plain_name(table.name): table for table in chosen_tables(session, model, nodes)}
     if model is not None:
         (table,) = tables.values()
         found = check_table(table, lock)
