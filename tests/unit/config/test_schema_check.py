@@ -8,6 +8,7 @@ import pytest
 from dbt.adapters.zlayout.config.schema_check import check_against_schema, sort_columns
 from dbt.adapters.zlayout.config.table_config import TableConfig, parse_table_config
 from dbt.adapters.zlayout.errors import ConfigError
+from dbt.adapters.zlayout.predicate.literals import UNKNOWN_TYPE
 
 SCHEMA = pa.schema(
     [
@@ -17,6 +18,7 @@ SCHEMA = pa.schema(
         ("a.b", pa.decimal128(38, 2)),
         ("payload", pa.map_(pa.string(), pa.string())),
         ("raw", pa.binary()),
+        ("months", UNKNOWN_TYPE),
         ("x", pa.int32()),
         ("X", pa.int32()),
     ]
@@ -39,6 +41,7 @@ def problems_of(**raw: object) -> tuple[str, ...]:
         ("place.tags", "array<string>"),
         ("payload", "map<string,string>"),
         ("place", "struct<city:string,tags:array<string>>"),
+        ("months", "unknown to Arrow"),
     ],
 )
 def test_a_type_that_is_no_key_is_told_in_the_words_of_sparks_sql(column: str, word: str) -> None:

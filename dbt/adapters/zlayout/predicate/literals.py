@@ -12,6 +12,8 @@ _MOST_LISTED = 12
 # What Spark's parser would interpret in a string.
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"})
 _FLOAT_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+UNKNOWN_TYPE = pa.list_(pa.null())
+"""Stands for a type of Spark that Arrow lacks. A list of nulls cannot be a key either."""
 _TYPE_NAMES = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_int8, "tinyint"),
@@ -75,7 +77,7 @@ def type_name(kind: pa.DataType) -> str:
     if pa.types.is_map(kind):
         return f"map<{type_name(kind.key_type)},{type_name(kind.item_type)}>"
     if pa.types.is_list(kind):
-        return f"array<{type_name(kind.value_type)}>"
+        return "unknown to Arrow" if kind == UNKNOWN_TYPE else f"array<{type_name(kind.value_type)}>"
     if pa.types.is_timestamp(kind):
         return "timestamp" if kind.tz else "timestamp_ntz"
     if pa.types.is_decimal(kind):

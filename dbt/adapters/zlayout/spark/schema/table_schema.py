@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType, TimestampNTZType
 
 from dbt.adapters.zlayout.config.table_type import INSTANT, OP, SEQ
 from dbt.adapters.zlayout.errors import ConfigError, UnsupportedError
-from dbt.adapters.zlayout.predicate.literals import backquoted
+from dbt.adapters.zlayout.predicate.literals import UNKNOWN_TYPE, backquoted
 from dbt.adapters.zlayout.spark.schema.types import (
     columns_of,
     fields_of,
@@ -56,7 +56,7 @@ def checked_schema(schema_json: str) -> pa.Schema:
             "in SQL, and .astype('string') or another type in pandas"
         )
     fields = fields_of(schema_json)
-    return pa.schema([pa.field(each.name, each.arrow_type or pa.list_(pa.null())) for each in fields])
+    return pa.schema([pa.field(each.name, each.arrow_type or UNKNOWN_TYPE) for each in fields])
 
 
 def _has_void(kind: Any) -> bool:
