@@ -10,9 +10,9 @@ from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import CompilationError, DbtBaseException, DbtDatabaseError, DbtRuntimeError
 
-from dbt.adapters.zlayout.errors import ConfigError, StoreError, ZlayoutError
+from dbt.adapters.zlayout.errors import ConfigError, ZlayoutError
 from dbt.adapters.zlayout.spark.jobs.jobs import short_message
-from dbt.adapters.zlayout.spark.jvm.lifetime import HAS_ENDED, java_has_ended
+from dbt.adapters.zlayout.spark.jvm.lifetime import java_has_ended
 
 _LOG = AdapterLogger("Zlayout")
 
@@ -34,8 +34,7 @@ def as_dbt_errors() -> Iterator[None]:
         raise CompilationError(str(error)) from error
     except ZlayoutError as error:
         _LOG.debug(f"{type(error).__name__}: {error}")
-        ended = isinstance(error, StoreError) and java_has_ended(error)
-        raise DbtRuntimeError(HAS_ENDED if ended else str(error)) from error
+        raise DbtRuntimeError(str(error)) from error
     except Exception as error:
         _LOG.debug(f"{type(error).__name__}: {error}")
         if not _is_from_spark(error) and not java_has_ended(error):

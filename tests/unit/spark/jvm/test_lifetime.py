@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -12,9 +13,10 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
-from dbt.adapters.zlayout.errors import StoreError, WriteError
+from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.jobs.jobs import failing_as_write_error, short_message
 from dbt.adapters.zlayout.spark.jvm import lifetime
+from dbt.adapters.zlayout.spark.jvm.hadoop_store import store_errors
 from dbt.adapters.zlayout.spark.jvm.lifetime import HAS_ENDED, forget_ended_java, java_has_ended
 
 
@@ -23,7 +25,7 @@ def process(monkeypatch):
     """A process that PySpark takes for the one that it started."""
     running = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=running))
-    monkeypatch.setattr(lifetime, "_FORGOTTEN", [])
+    monkeypatch.setattr(lifetime, "_DROPPED", threading.Event())
     with running:
         yield running
         running.kill()
@@ -49,8 +51,8 @@ def test_a_lost_connection_to_a_process_that_ended_says_so(process):
         raise refused()
     with pytest.raises(DbtDatabaseError, match="Spark's Java process has ended"), as_dbt_errors():
         raise refused()
-    with pytest.raises(DbtRuntimeError, match="Spark's Java process has ended"), as_dbt_errors():
-        raise StoreError("cannot list /lake") from refused()
+    with pytest.raises(DbtRuntimeError, match="Spark's Java process has ended"), as_dbt_errors(), store_errors("/lake"):
+        raise refused()
 
 
 def test_other_errors_stay_what_they_are(process):

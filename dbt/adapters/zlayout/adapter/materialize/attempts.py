@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.spark.jobs.jobs import check_not_cancelled
 
 _LOOK_AGAIN_SECONDS, _SILENT_SECONDS = 1.0, 10.0
@@ -73,7 +74,7 @@ class Attempts:
 
 def attempts_at(table: str) -> Attempts:
     """Returns the attempts to write a table, given by its name."""
-    return _OF_TABLES.setdefault(table.lower(), Attempts())
+    return _OF_TABLES.setdefault(folded_name(table), Attempts())
 
 
 _OF_TABLES: dict[str, Attempts] = {}

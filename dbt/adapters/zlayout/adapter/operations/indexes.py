@@ -77,7 +77,8 @@ def refresh_report(
     text = partial(refresh_text, as_json=as_json)
     if model is not None:
         name = table_of(model, nodes)
-        return text(dict([_refreshed(session, name, take_orphans, drop_missing, config_of_table(name, nodes))]))
+        table, done = _refreshed(session, name, take_orphans, drop_missing, config_of_table(name, nodes))
+        return text({table: done})
 
     def refreshed(name: str) -> tuple[str, Refreshed]:
         table = ZTable.for_name(session, name)

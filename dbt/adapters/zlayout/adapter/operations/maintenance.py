@@ -53,7 +53,8 @@ def cluster(
 ) -> dict[str, Any]:
     """Clusters a table for a hook, and logs what was done."""
     table = opened_table(session, relation)
-    done = _clustered(table, config_of_table(table.name, nodes) if config is None else config, given)
+    config = config_of_table(table.name, nodes) if config is None else config
+    done = _clustered(table, config, _with_switches(given))
     log = _LOG.warning if done.groups_failed or done.problems else _LOG.info
     log(cluster_line(table.name, done))
     return done.to_dict()
@@ -67,16 +68,13 @@ def cluster_report(
         raise ConfigError(["plan: an instant belongs to one table; give its model too"], "zlayout_cluster")
     if given.get("sort_by") is not None and model is None:
         raise ConfigError(["sort_by: the columns belong to one table; give its model too"], "zlayout_cluster")
-    problems: list[str] = []
-    switches = {name: parse_boolean(name, given.get(name), problems) for name in sorted(_CLUSTER_SWITCHES)}
-    if problems:
-        raise ConfigError(problems, "zlayout_cluster")
-    executed = switches["execute"] or switches["pending"]
+    wanted = _with_switches(given)
 
     def clustered(table: ZTable) -> ClusterSummary:
-        return _clustered(table, config_of_table(table.name, nodes), given)
+        return _clustered(table, config_of_table(table.name, nodes), wanted)
 
-    text = partial(cluster_text, as_json=as_json, scheduled=switches["schedule"], executed=executed)
+    executed = wanted["execute"] or wanted["pending"]
+    text = partial(cluster_text, as_json=as_json, scheduled=wanted["schedule"], executed=executed)
     return report_on_tables(session, model, nodes, clustered, text)
 
 
@@ -157,13 +155,23 @@ def lag_limits(commits: object = None, log_bytes: object = None, hours: object =
     return limits
 
 
-def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any]) -> ClusterSummary:
-    settings = cluster_settings(config, given)
-    wanted = settings_among(("partition_by",), config).get("partition_by")
+def _with_switches(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of zlayout_cluster with its switches as booleans, which Jinja may pass as text.
+
+    Raises:
+        ConfigError: A switch is not true or false.
+    """
     problems: list[str] = []
-    settings |= {name: parse_boolean(name, settings[name], problems) for name in _CLUSTER_SWITCHES & settings.keys()}
+    switches = {name: parse_boolean(name, given.get(name), problems) for name in sorted(_CLUSTER_SWITCHES)}
     if problems:
         raise ConfigError(problems, "zlayout_cluster")
+    return {**given, **switches}
+
+
+def _clustered(table: ZTable, config: Mapping[str, Any], given: Mapping[str, Any]) -> ClusterSummary:
+    """Clusters a table with the settings of its model, and the arguments from `_with_switches`."""
+    settings = cluster_settings(config, given)
+    wanted = settings_among(("partition_by",), config).get("partition_by")
     if settings.pop("pending", False):
         _LOG.warning("zlayout_cluster: pending is deprecated; write execute: true")
         settings["execute"] = True

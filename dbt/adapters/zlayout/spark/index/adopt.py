@@ -129,11 +129,12 @@ def adopt_table(
     # A table that the catalog knows already counts as managed now, and is not adopted a second time.
     after = AfterCommit(commit.version) if managed and entry.table_id else AfterCommit(commit.version, next_step=AGAIN)
     with after.needed("the catalog may not know it yet"):
-        current = read_table_file(store) or claimed
-        if managed and current.level is not level:
-            replace_table_file(store, replace(current, level=level))
         opened = TableSnapshot.at(timeline, claimed, location, timeline.snapshot(commit.version), session_zone(spark))
         if managed:
+            # The catalog's name of the table may have changed since the file was read.
+            current = read_table_file(store) or claimed
+            if current.level is not level:
+                replace_table_file(store, replace(current, level=level))
             publish(catalog, name, entry, opened, Description.of(entry), after, column_stats=statistics)
         else:
             catalog.set_property(entry, TABLE_ID_PROPERTY, claimed.table_id)

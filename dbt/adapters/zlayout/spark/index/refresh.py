@@ -334,8 +334,8 @@ class Refresh:
         return NOTHING_OPTIONAL if self.goal.optional is None else self.goal.optional(snapshot, instant, files)
 
     def _check_not_taken_over(self) -> None:
-        table_file = read_table_file(self.timeline.store)
-        if self.goal.listed is not None and table_file is not None and table_file.level is ManagementLevel.MANAGED:
+        table_file = None if self.goal.listed is None else read_table_file(self.timeline.store)
+        if table_file is not None and table_file.level is ManagementLevel.MANAGED:
             raise ConflictError(f"{table_file.name} became a managed table in the meantime; open it again")
 
     def _index(self, planned_on: int, update: IndexUpdate, head: Snapshot | None) -> IndexSlices:

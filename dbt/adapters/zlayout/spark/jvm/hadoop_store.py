@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.zlayout.errors import AlreadyExistsError, FileMissingError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.lazy import cached_property
+from dbt.adapters.zlayout.spark.jvm.lifetime import HAS_ENDED, java_has_ended
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm
 from dbt.adapters.zlayout.store import StoredFile, StoredFiles, qualified
 from dbt.adapters.zlayout.store.local import SCRATCH_FOLDER
@@ -350,4 +351,6 @@ def store_errors(path: str) -> Iterator[None]:
             raise FileMissingError(f"{path}: no such file ({message})") from error
         raise StoreError(f"{path}: {name.rpartition('.')[2]}: {message}") from error
     except (Py4JError, PySparkException, OSError) as error:
+        if java_has_ended(error):
+            raise StoreError(HAS_ENDED) from error
         raise StoreError(f"{path}: {str(error).strip().split(chr(10))[0]}") from error

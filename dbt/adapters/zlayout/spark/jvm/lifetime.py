@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import threading
 import traceback
-from typing import Any
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
@@ -17,8 +17,8 @@ HAS_ENDED = (
 )
 # The process closes its connections just before it ends.
 _ENDS_WITHIN_SECONDS = 1.0
-# Threads may still use sessions of these.
-_FORGOTTEN: list[subprocess.Popen[bytes]] = []
+# Set once a process was dropped: other threads may still use its sessions.
+_DROPPED = threading.Event()
 
 
 def java_has_ended(error: BaseException | None = None) -> bool:
@@ -30,7 +30,7 @@ def java_has_ended(error: BaseException | None = None) -> bool:
     """
     if error is not None and not _lost_connection(error):
         return False
-    if error is not None and _FORGOTTEN:
+    if error is not None and _DROPPED.is_set():
         return True
     process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
     if process is None:
@@ -44,8 +44,7 @@ def forget_ended_java() -> None:
     """Drops PySpark's context of a Java process that has ended, so that the next session starts a new process."""
     if not java_has_ended():
         return
-    ended: Any = SparkContext._gateway
-    _FORGOTTEN.append(ended.proc)
+    _DROPPED.set()
     # `SparkContext.stop` would first ask Java to stop, and leave sessions that other threads use without a context.
     server = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if server is not None:
