@@ -267,6 +267,7 @@ def test_all_rows_come_again_where_the_last_position_is_lost(dbt, spark, feeds):
     )
 
 
+@pytest.mark.slow
 def test_all_rows_come_where_files_were_lost_and_dropped(dbt, spark, feeds):
     orders, _ = feeds
     # A run without rows is the first one: the next has nothing to warn of.

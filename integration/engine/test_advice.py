@@ -39,6 +39,7 @@ def opened_rows(table, condition):
     return table.clustering_information(["day"], predicate=condition).predicate.kept_rows / ROWS
 
 
+@pytest.mark.slow
 def test_conditions_inside_subqueries_are_about_other_tables(spark):
     spark.range(10).selectExpr("id k", "id a").createOrReplaceTempView("others")
     schema_json = spark.sql("select 1L a, 2L b, 3L c").schema.json()

@@ -236,6 +236,7 @@ def test_a_batch_of_a_stream_is_taken_once_and_deletes_need_no_value(spark):
     assert held(table) == [(1, 2, "new")]
 
 
+@pytest.mark.slow
 def test_files_of_kept_deletes_do_not_count_in_a_verdict(spark):
     table = made(spark, "judged", [(k, 1, "old") for k in range(40)], ordering="o")
     for first in (0, 10):
@@ -312,6 +313,7 @@ def test_deletes_of_unknown_keys_in_several_partitions_take_no_other_row(spark):
         table.compact()
 
 
+@pytest.mark.slow
 def test_after_a_delete_by_a_condition_nothing_is_compared_in_any_partition(spark):
     columns = "k long, o int, p string, v string, op string"
     rows = spark.createDataFrame([(1, 1, "a", "old"), (2, 1, "a", "stays")], "k long, o int, p string, v string")
@@ -327,6 +329,7 @@ def test_after_a_delete_by_a_condition_nothing_is_compared_in_any_partition(spar
     assert sorted(spark.table(table.name).select("k", "v").collect()) == [(1, "late"), (2, "stays")]
 
 
+@pytest.mark.slow
 def test_ordered_deletes_outlive_other_partition_columns(spark):
     table = made(spark, "repartitioned", [(k, 5, "a") for k in range(4)], ordering="o")
     table.upsert(frame(spark, [(0, 10, "", "D"), (1, 10, "", "D")]), deleted_when=DELETED)

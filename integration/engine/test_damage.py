@@ -141,7 +141,7 @@ def test_the_files_of_a_merge_on_read_table_are_not_adopted(spark):
     assert spark.table("z.lost_records").count() == 10
 
 
-@pytest.mark.parametrize("writer", ["arrow", "spark"])
+@pytest.mark.parametrize("writer", ["arrow", pytest.param("spark", marks=pytest.mark.slow)])
 def test_a_changed_byte_within_a_page_is_never_written_again(spark, writer):
     query = "select id k, id % 5 g, concat('some text ', uuid()) t from range({}, {})"
     settings = {"zorder": ["k"], "compression": "none", "writer": writer}

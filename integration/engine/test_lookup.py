@@ -236,7 +236,7 @@ def test_a_build_that_is_killed_goes_on_where_it_was(spark, monkeypatch):
     assert table.build_index().files_read == 0
 
 
-@pytest.mark.parametrize("is_killed", [True, False])
+@pytest.mark.parametrize("is_killed", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_writers_beside_a_build_index_their_files_and_a_killed_one_goes_on(spark, monkeypatch, is_killed):
     name = f"z.lookup_beside_{is_killed}"
     table = ZTable.write(spark, name, rows_of(spark), target_file_size="24kb", zorder=["n"])

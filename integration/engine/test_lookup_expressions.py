@@ -247,7 +247,7 @@ def test_adopted_tables_have_the_entries(spark, managed):
     assert table.verify(data=True).num_rows == 0
 
 
-@pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
+@pytest.mark.parametrize("kind", ["copy_on_write", pytest.param("merge_on_read", marks=pytest.mark.slow)])
 def test_keys_are_never_found_by_an_index_of_their_expression(spark, kind):
     name = f"z.lookup_of_key_{kind[:5]}"
     frame = spark.sql("select concat('K', id) as k, id as v from range(100)")

@@ -450,6 +450,7 @@ def test_inline_compaction_comes_after_so_many_commits(spark):
 
 
 @pytest.mark.newest_spark
+@pytest.mark.slow
 def test_a_plan_that_an_inline_compaction_left_is_executed_by_the_next_run(spark, monkeypatch):
     settings = {"compaction": "inline", "compact_every": 1, "compaction_min_log_ratio": 0}
     table, told = made(spark, "left", ROWS.format(0, 10), **settings), []
@@ -900,6 +901,7 @@ def test_a_late_row_changes_nothing_where_the_ordering_column_is_not_updated(spa
     assert spark.sql("select ts from z.late where k = 1").first().ts == 5
 
 
+@pytest.mark.slow
 def test_a_partition_in_two_spellings_is_one_when_it_is_compacted(spark, monkeypatch):
     settings = {"table_type": "merge_on_read", "unique_key": "k", "partition_by": ["p"], "compaction": "off"}
     rows = "select 1 k, double('-0.0') p, 'old' v union all select 2, 1D, 'other'"

@@ -203,7 +203,10 @@ def test_few_keys_match_as_in_a_join(spark, key):
     [
         {},
         pytest.param({"lookup": ["k"]}, marks=pytest.mark.slow),
-        {"lookup": ["k"], "table_type": "merge_on_read", "unique_key": "k", "compaction": "off"},
+        pytest.param(
+            {"lookup": ["k"], "table_type": "merge_on_read", "unique_key": "k", "compaction": "off"},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_text_key_of_other_bytes_than_utf_8_is_found(spark, settings):
@@ -224,7 +227,7 @@ def test_a_text_key_of_other_bytes_than_utf_8_is_found(spark, settings):
     spark.sql("drop view if exists z.other_bytes" if settings.get("table_type") else "drop table z.other_bytes")
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_values_of_another_type_keep_the_rows_of_the_join(spark, ansi):
     rows = "select lpad(string(id), 6, '0') k, date_add(date'2020-01-01', int(id)) d, int(id) i from range(2000)"
     ZTable.write(spark, "z.pruned_by", spark.sql(rows), zorder=["k"], target_file_size="6kb")

@@ -442,7 +442,7 @@ def test_a_nested_column_and_a_plain_one_do_not_take_each_others_rows(spark):
                     table.append(spark.sql(f"select {other} c"), on_schema_change=policy)
 
 
-@pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
+@pytest.mark.parametrize("kind", ["copy_on_write", pytest.param("merge_on_read", marks=pytest.mark.slow)])
 def test_texts_are_as_long_as_their_columns_allow(spark, kind):
     name, rows = f"z.limited_{kind}", "select id k, '{}' c, '{}' v from range(3)"
     plain = f"{name}_plain"
@@ -545,7 +545,7 @@ def test_a_key_of_fixed_length_is_found(spark, kind):
         assert spark.table(table.name).count() == 2
 
 
-@pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
+@pytest.mark.parametrize("kind", [pytest.param("copy_on_write", marks=pytest.mark.slow), "merge_on_read"])
 def test_of_columns_that_differ_in_case_only_the_named_one_is_updated(spark, kind):
     settings = {"table_type": kind, "unique_key": "k"} if kind == "merge_on_read" else {}
     spark.conf.set("spark.sql.caseSensitive", "true")
@@ -559,7 +559,9 @@ def test_of_columns_that_differ_in_case_only_the_named_one_is_updated(spark, kin
         spark.conf.unset("spark.sql.caseSensitive")
 
 
-@pytest.mark.parametrize("stored", ["0D", "-0.0D", "float(0)"])
+@pytest.mark.parametrize(
+    "stored", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("0D", "float(0)")), "-0.0D"]
+)
 def test_a_key_of_zero_is_found(spark, stored):
     name = "z.zero_" + "".join(filter(str.isalnum, stored))
     spark.sql(f"select {stored} k, 'a' p, 'old' v union all select 1, 'a', 'old'").createOrReplaceTempView("zeros")
@@ -575,7 +577,7 @@ def test_a_key_of_zero_is_found(spark, stored):
     assert spark.table(table.name).count() == 1
 
 
-@pytest.mark.parametrize("kind", ["copy_on_write", "merge_on_read"])
+@pytest.mark.parametrize("kind", ["copy_on_write", pytest.param("merge_on_read", marks=pytest.mark.slow)])
 def test_a_key_of_a_fraction_of_38_digits_is_told_from_zero(spark, kind):
     least = "cast('1e-38' as decimal(38, 38))"
     rows = spark.sql(f"select cast(0 as decimal(38, 38)) k, 'zero' v union all select {least}, 'least'")

@@ -83,7 +83,9 @@ def test_a_table_that_another_location_root_moves_says_so_before_its_old_folder_
     assert spark.table("z.moving_place").count() == 3
 
 
-@pytest.mark.parametrize("settings", [{}, {"table_type": "merge_on_read", "unique_key": "id"}])
+@pytest.mark.parametrize(
+    "settings", [{}, pytest.param({"table_type": "merge_on_read", "unique_key": "id"}, marks=pytest.mark.slow)]
+)
 def test_a_table_renamed_in_sql_keeps_its_rows_when_its_old_name_is_built_again(spark, settings):
     kind = "mor" if settings else "cow"
     old, new, files = f"z.first_{kind}", f"z.second_{kind}", "__files" if settings else ""

@@ -93,6 +93,7 @@ def type_of(node):
     return str(node.getClass().getSimpleName())
 
 
+@pytest.mark.slow
 def test_the_table_by_its_name_stays_the_newest_version(spark, past):
     rows, _ = past
     table = ZTable.for_name(spark, "z.past")

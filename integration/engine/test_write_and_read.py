@@ -362,7 +362,7 @@ def test_columns_are_not_looked_for_by_the_ids_of_other_files(spark):
         spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")
 
 
-@pytest.mark.parametrize("table_type", ["copy_on_write", "merge_on_read"])
+@pytest.mark.parametrize("table_type", ["copy_on_write", pytest.param("merge_on_read", marks=pytest.mark.slow)])
 def test_later_rows_may_have_nulls_in_nested_values(spark, table_type, monkeypatch):
     settings = {"table_type": table_type, "unique_key": "id"} if table_type == "merge_on_read" else {}
     first = "select id, array(1) a, map('k', 1) m, named_struct('x', 1) s from range(3)"
