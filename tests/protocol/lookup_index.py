@@ -72,7 +72,7 @@ def _told(world: World, path: str, content: bytes) -> list[tuple[str, frozenset[
         _SLICES[path, content] = [
             (name, frozenset(pairs.hashes[pairs.files == number].tolist()))
             for number, name in enumerate(names)
-            if pairs.is_told[number]
+            if pairs.is_known[number]
         ]
     return _SLICES[path, content]
 

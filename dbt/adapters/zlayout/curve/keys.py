@@ -270,12 +270,12 @@ def common_bytes(left: pa.Array, right: pa.Array) -> npt.NDArray[np.int64]:
         differ = padded(left.take(rows), _WINDOW_BYTES, start=start) != padded(
             right.take(rows), _WINDOW_BYTES, start=start
         )
-        told_apart = differ.any(axis=1)
-        at = open_[told_apart]
+        distinct = differ.any(axis=1)
+        at = open_[distinct]
         # Padding after the end of a text may differ too: no pair has more in common than its shorter text.
-        found[at] = np.minimum(found[at], start + differ[told_apart].argmax(axis=1))
+        found[at] = np.minimum(found[at], start + differ[distinct].argmax(axis=1))
         start += _WINDOW_BYTES
-        open_ = open_[~told_apart]
+        open_ = open_[~distinct]
         open_ = open_[found[open_] > start]
     return found
 

@@ -223,8 +223,8 @@ class Evaluation:
             case Evaluated():
                 return self._evaluated(expr)
             case Unknown(text, reason, remedy):
-                told = f"not understood: {text} ({reason})" if reason else f"not understood: {text}"
-                return self._unknown(WhyNot(told, remedy))
+                why = f"not understood: {text} ({reason})" if reason else f"not understood: {text}"
+                return self._unknown(WhyNot(why, remedy))
             case Not():
                 return self._unknown(WhyNot(f"not in normal form: {expr.sql()}"))
             case _:
@@ -277,8 +277,8 @@ class Evaluation:
         if not self._memberships:
             return ()
         if id(leaf) not in self._held:
-            told = ((each, _held(leaf, each)) for each in self._memberships)
-            self._held[id(leaf)] = (leaf, tuple((each, held) for each, held in told if held is not None))
+            answers = ((each, _held(leaf, each)) for each in self._memberships)
+            self._held[id(leaf)] = (leaf, tuple((each, held) for each, held in answers if held is not None))
         return self._held[id(leaf)][1]
 
     def lacking(self, leaf: Expr) -> Sequence[tuple[Membership, Flags]]:
@@ -289,8 +289,8 @@ class Evaluation:
         wanted = values_of(leaf)
         if wanted is None:
             return ()
-        told = ((each, each.lacks(wanted[0])) for each in self._memberships if _tells(leaf, each))
-        return tuple((each, lacks) for each, lacks in told if lacks is not None)
+        answers = ((each, each.lacks(wanted[0])) for each in self._memberships if _tells(leaf, each))
+        return tuple((each, lacks) for each, lacks in answers if lacks is not None)
 
     def together(self, expr: Expr) -> Sequence[tuple[Membership, Together]]:
         """Returns what is known about the columns of several parts of a conjunction together."""
@@ -298,14 +298,14 @@ class Evaluation:
             return ()
         if id(expr) not in self._together:
             wanted = dict(found for child in reversed(expr.children) if (found := values_of(child)) is not None)
-            told = [(each, one) for each in self._memberships for one in each.may_hold_together(wanted)]
-            self._together[id(expr)] = (expr, tuple(told))
+            answers = [(each, one) for each in self._memberships for one in each.may_hold_together(wanted)]
+            self._together[id(expr)] = (expr, tuple(answers))
         return self._together[id(expr)][1]
 
     def _all_of(self, expr: And) -> Match:
         found = all_of([self.match(child) for child in expr.children])
-        for _, told in self.together(expr):
-            found = Match(found.possible & told.possible, found.certain, found.why_not)
+        for _, answer in self.together(expr):
+            found = Match(found.possible & answer.possible, found.certain, found.why_not)
         return found
 
     def _leaf(self, leaf: ColumnLeaf) -> Match:

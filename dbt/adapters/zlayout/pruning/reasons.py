@@ -215,9 +215,9 @@ def _file_reasons(
         if len(rows):
             reason[rows] = _objects(_skip_reason(part, evaluation, rows))
             undecided[rows] = False
-    for membership, told in evaluation.together(normal):
-        rows = np.flatnonzero(undecided & ~told.possible)
-        names = ", ".join(each.sql() for each in told.columns)
+    for membership, answer in evaluation.together(normal):
+        rows = np.flatnonzero(undecided & ~answer.possible)
+        names = ", ".join(each.sql() for each in answer.columns)
         reason[rows] = f"{names}: {membership.label} has no row with these values"
         undecided[rows] = False
     for kept, head in ((Verdict.READ, "may match"), (Verdict.ALL_ROWS, "every row matches")):
@@ -324,8 +324,8 @@ def _read_reason(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows, head
         pieces.append(_repeated(f"not understood: {not_understood[0].text}", len(rows)))
     if not pieces:
         return _repeated("no condition applies to it" if not parts else head, len(rows))
-    told = pc.binary_join_element_wise(*pieces, ", ", null_handling="skip")
-    return _joined([_repeated(f"{head}: ", len(rows)), told], "")
+    joined = pc.binary_join_element_wise(*pieces, ", ", null_handling="skip")
+    return _joined([_repeated(f"{head}: ", len(rows)), joined], "")
 
 
 def _filter_pieces(parts: Sequence[Expr], evaluation: Evaluation, rows: Rows) -> list[pa.Array]:

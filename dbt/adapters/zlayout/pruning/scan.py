@@ -199,11 +199,11 @@ def plan_scan(  # noqa: C901 - one function per stage
 
     lookups = index.lookups(files) if _looks_for_values(normal) and STAGES[4] in stages_wanted else None
 
-    def by_membership(*told: Membership | None) -> Flags:
-        if told[-1] is None or not left.any():
+    def by_membership(*memberships: Membership | None) -> Flags:
+        if memberships[-1] is None or not left.any():
             return np.ones(len(files), dtype=bool)
         found, where = bounds_of(bounds_wanted())
-        some = [SomeMembership(each, where) for each in told if each is not None]
+        some = [SomeMembership(each, where) for each in memberships if each is not None]
         kept = np.zeros(len(files), dtype=bool)
         kept[where] = verdicts_of_normal(normal, found, some) != Verdict.SKIP
         return kept

@@ -118,9 +118,9 @@ def changes_relation(
     if why_all is None:
         key = ", ".join(how.unique_key)
         no_key = f"{table.name} has no column {key}" if key else "there is no unique_key"
-        told = f", updates as a delete and an insert: {no_key}"
+        as_pairs = f", updates as a delete and an insert: {no_key}"
         unpaired = due and since is not None and how.strategy == "merge" and not keys and unique_key is None
-        _LOG.info(f"{this}: {given}{told if unpaired else ''}")
+        _LOG.info(f"{this}: {given}{as_pairs if unpaired else ''}")
     elif not (how.only_adds and has_rows):  # `check_no_row_twice` refuses these
         warn(
             f"{this}: all rows of {table.name} v{until.version} are delivered as inserts, because {why_all}. Rows that "

@@ -146,12 +146,12 @@ def sources_text(before: Mapping[str, Any]) -> str:
     """Returns what a run read, such as 'orders v8, customers v3', with schemas where two tables are called alike."""
     sources = _sources(before)
     named_alike = Counter(map(_short, sources))
-    told = []
+    inputs = []
     for name, each in sources.items():
         state = f"v{each['version']}" if "version" in each else f"({counted(each.get('count', 0), 'file')})"
-        told.append(f"{name if named_alike[_short(name)] > 1 else _short(name)} {state}")
-    more = [f"{len(told) - _MOST_NAMES} more"] if len(told) > _MOST_NAMES else []
-    return ", ".join([*told[:_MOST_NAMES], *more]) or "no tables"
+        inputs.append(f"{name if named_alike[_short(name)] > 1 else _short(name)} {state}")
+    more = [f"{len(inputs) - _MOST_NAMES} more"] if len(inputs) > _MOST_NAMES else []
+    return ", ".join([*inputs[:_MOST_NAMES], *more]) or "no tables"
 
 
 def _short(name: str) -> str:

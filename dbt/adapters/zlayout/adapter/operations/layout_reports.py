@@ -132,9 +132,9 @@ def _advice(session: SparkSession, tables: Sequence[str], workload: ProjectWorkl
             continue
         if found is None:
             continue
-        told = [*([found.why] if found.rewrite_bytes else []), *(each.why for each in found.settings)]
+        reasons = [*([found.why] if found.rewrite_bytes else []), *(each.why for each in found.settings)]
         command = Command("advise", name).text(with_dbt=with_dbt)
-        lines += [(f"{name}: {why}", command) for why in told]
+        lines += [(f"{name}: {why}", command) for why in reasons]
     return Section("Advice", lines)
 
 

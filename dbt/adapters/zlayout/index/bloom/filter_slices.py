@@ -135,16 +135,16 @@ class FilterPlaces:
     first_check: Positions
 
     @property
-    def is_known(self) -> Flags:
+    def has_filter(self) -> Flags:
         """Which files have a filter."""
-        known: Flags = self.size >= 0
-        return known
+        filters: Flags = self.size >= 0
+        return filters
 
     @property
-    def is_told(self) -> Flags:
+    def is_listed(self) -> Flags:
         """For which files the slice says whether they have a filter."""
-        told: Flags = self.size > _NONE
-        return told
+        listed: Flags = self.size > _NONE
+        return listed
 
     @property
     def is_refused(self) -> Flags:

@@ -177,7 +177,7 @@ class FilesFilters:
         for part, rows in self._parts(path, column_type):
             found = np.flatnonzero(rows != _NO_ROW)
             places = part.places(path)
-            known[found] = places.is_known[rows[found]]
+            known[found] = places.has_filter[rows[found]]
             large[found] = places.is_refused[rows[found]]
         return known, large
 
@@ -196,8 +196,8 @@ class FilesFilters:
                 rows = rows_of(part, self.files)
                 # A row without this filter says nothing, and an older slice may have one.
                 there = np.flatnonzero(rows != _NO_ROW)
-                told = part.places(path).is_told[rows[there]]
-                rows[there[~told]] = _NO_ROW
+                answered = part.places(path).is_listed[rows[there]]
+                rows[there[~answered]] = _NO_ROW
                 rows[taken] = _NO_ROW
                 taken |= rows != _NO_ROW
                 aligned[slice_path] = rows

@@ -135,11 +135,11 @@ def run_bytes(path: str, runs: Mapping[LookupKey, Hashes | None]) -> bytes:
         path: The file.
         runs: The distinct hashes of its rows, sorted, by index; None if they are unknown.
     """
-    told = [
+    described = [
         {"paths": key.paths, "types": key.types, "starts": None if hashes is None else _starts(hashes)}
         for key, hashes in runs.items()
     ]
-    trailer = json.dumps({"path": path, "runs": told}).encode()
+    trailer = json.dumps({"path": path, "runs": described}).encode()
     content = [np.ascontiguousarray(hashes, "<u8").tobytes() for hashes in runs.values() if hashes is not None]
     return b"".join([*content, trailer, len(trailer).to_bytes(_LENGTH_BYTES, "little")])
 
@@ -159,14 +159,14 @@ class HashRun:
         paths: The columns of the index.
         types: Their types, as text.
         starts: Where each of the 256 finest buckets starts among the hashes, and their number at the end.
-        is_told: Whether the hashes are known. If not, there are none here.
+        is_known: Whether the hashes are known. If not, there are none here.
     """
 
     path: str
     paths: KeyPaths
     types: tuple[str, ...]
     starts: tuple[int, ...]
-    is_told: bool
+    is_known: bool
     _store: Store
     _piece: RunPiece
     _offset: int
@@ -201,13 +201,13 @@ def runs_of(store: Store, piece: RunPiece) -> Sequence[HashRun]:
     length = int.from_bytes(tail[-_LENGTH_BYTES:], "little") + _LENGTH_BYTES
     if isinstance(piece, str) and length > len(tail):
         tail = store.read_tail(piece, length)
-    told: dict[str, Any] = json.loads(tail[-length:-_LENGTH_BYTES])
+    report: dict[str, Any] = json.loads(tail[-length:-_LENGTH_BYTES])
     found, offset = [], 0
-    for each in told["runs"]:
+    for each in report["runs"]:
         paths = tuple(tuple(path) for path in each["paths"])
         starts = tuple(each["starts"] or [0] * (1 + (1 << MOST_BUCKET_BITS)))
-        is_told = each["starts"] is not None
-        run = HashRun(told["path"], paths, tuple(each["types"]), starts, is_told, store, piece, offset)
+        is_known = each["starts"] is not None
+        run = HashRun(report["path"], paths, tuple(each["types"]), starts, is_known, store, piece, offset)
         found.append(run)
         offset += _HASH_BYTES * run.count
     return found

@@ -89,21 +89,21 @@ class Pairs:
     Attributes:
         hashes: uint64[n].
         files: int64[n], the position of the file among those of the slice.
-        is_told: bool, whether the pairs of each of these files are all that it has.
+        is_known: bool, whether the pairs of each of these files are all that it has.
     """
 
     hashes: Hashes
     files: Positions
-    is_told: Flags
+    is_known: Flags
 
     @classmethod
-    def of_runs(cls, runs: Sequence[Hashes], is_told: Flags) -> Pairs:
+    def of_runs(cls, runs: Sequence[Hashes], is_known: Flags) -> Pairs:
         """Returns the pairs of the sorted hashes of several files."""
         hashes = np.concatenate([np.empty(0, np.uint64), *runs])
         of_file = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
         # Sorting in place of merging: numpy's stable sort merges runs that are sorted already.
         order = np.argsort(hashes, kind="stable")
-        return cls(hashes[order], of_file[order], is_told)
+        return cls(hashes[order], of_file[order], is_known)
 
 
 def slice_bytes(paths: KeyPaths, types: Sequence[str], bits: int, bucket: int, files: DataFiles, pairs: Pairs) -> bytes:
@@ -132,10 +132,10 @@ def slice_bytes(paths: KeyPaths, types: Sequence[str], bits: int, bucket: int, f
         if first < after
     ]
     described = {name: contiguous(files[name]) for name in ("path", *IDENTITY)}
-    described["pairs"] = pa.array(np.where(pairs.is_told, np.bincount(pairs.files, minlength=len(files)), -1))
+    described["pairs"] = pa.array(np.where(pairs.is_known, np.bincount(pairs.files, minlength=len(files)), -1))
     table = parquet_bytes(pa.table(described))
     places = parquet_bytes(pa.table({"pairs": np.diff(starts)}))
-    told = {
+    trailer_fields = {
         "paths": paths,
         "types": list(types),
         "bits": bits,
@@ -146,7 +146,7 @@ def slice_bytes(paths: KeyPaths, types: Sequence[str], bits: int, bucket: int, f
         "table_bytes": len(table),
         "places_bytes": len(places),
     }
-    trailer = json.dumps(told).encode()
+    trailer = json.dumps(trailer_fields).encode()
     header = b"".join([table, places, trailer, len(trailer).to_bytes(_LENGTH_BYTES, "little")])
     return b"".join([*content, header, len(header).to_bytes(_LENGTH_BYTES, "little")])
 
@@ -227,21 +227,21 @@ class LookupSlice:
     def _decode(self, header: bytes) -> None:
         length = int.from_bytes(header[-_LENGTH_BYTES:], "little")
         trailer = len(header) - _LENGTH_BYTES - length
-        told: dict[str, Any] = json.loads(header[trailer:-_LENGTH_BYTES])
-        self.paths: KeyPaths = tuple(tuple(map(str, path)) for path in told["paths"])
-        self.types = tuple(map(str, told["types"]))
-        self.bits, self.bucket = int(told["bits"]), int(told["bucket"])
-        self._block_bits = int(told["block_bits"])
+        fields: dict[str, Any] = json.loads(header[trailer:-_LENGTH_BYTES])
+        self.paths: KeyPaths = tuple(tuple(map(str, path)) for path in fields["paths"])
+        self.types = tuple(map(str, fields["types"]))
+        self.bits, self.bucket = int(fields["bits"]), int(fields["bucket"])
+        self._block_bits = int(fields["block_bits"])
         if not 0 <= self._block_bits <= _MOST_BLOCK_BITS - self.bits:
             raise ValueError(f"{self._block_bits} bits number its blocks")
-        self._file_type = {2: "<u2", 4: "<u4"}[told["file_bytes"]]
+        self._file_type = {2: "<u2", 4: "<u4"}[fields["file_bytes"]]
         # A block does not store the first bytes, which all its hashes share.
-        self._hash_bytes = int(told["hash_bytes"])
+        self._hash_bytes = int(fields["hash_bytes"])
         if not _HASH_BYTES - (self.bits + self._block_bits) // 8 <= self._hash_bytes <= _HASH_BYTES:
             raise ValueError(f"it stores {self._hash_bytes} bytes of each hash")
-        self._pair_bytes = self._hash_bytes + int(told["file_bytes"])
-        places_at = trailer - int(told["places_bytes"])
-        table = BoundedParquet(header[places_at - int(told["table_bytes"]) : places_at]).read()
+        self._pair_bytes = self._hash_bytes + int(fields["file_bytes"])
+        places_at = trailer - int(fields["places_bytes"])
+        table = BoundedParquet(header[places_at - int(fields["table_bytes"]) : places_at]).read()
         places = BoundedParquet(header[places_at:trailer]).read()
         self.rows = table.select(["path", *IDENTITY])
         self.pairs_of_file: Positions = table.column("pairs").to_numpy()
@@ -304,10 +304,10 @@ class LookupSlice:
             end = count * self._hash_bytes
             octets.append(np.frombuffer(part, np.uint8, end))
             files.append(np.frombuffer(part, self._file_type, count, end))
-        of_file, told = np.concatenate(files).astype(np.int64), self.pairs_of_file >= 0
+        of_file, is_known = np.concatenate(files).astype(np.int64), self.pairs_of_file >= 0
         if of_file.max(initial=-1) >= self.rows.num_rows:
-            return Pairs(np.empty(0, np.uint64), np.empty(0, np.int64), told), blocks
-        return Pairs(self._hashes(whole, counts, np.concatenate(octets)), of_file, told), wrong
+            return Pairs(np.empty(0, np.uint64), np.empty(0, np.int64), is_known), blocks
+        return Pairs(self._hashes(whole, counts, np.concatenate(octets)), of_file, is_known), wrong
 
     def _hashes(self, blocks: Positions, counts: Positions, octets: npt.NDArray[np.uint8]) -> Hashes:
         """Returns the hashes of blocks from the bytes that are stored of each."""

@@ -192,16 +192,16 @@ class FilesLookups:
         unknown = np.zeros(len(self.files), dtype=bool)
         pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
         for bucket in np.unique(buckets).tolist():
-            some, told = np.flatnonzero(buckets == bucket), np.zeros(len(self.files), dtype=bool)
+            some, is_known = np.flatnonzero(buckets == bucket), np.zeros(len(self.files), dtype=bool)
             for path, name in names:
                 if bucket >> (bits - name.bits) == name.bucket:
-                    found = self._found(path, key, hashes[some], told)
+                    found = self._found(path, key, hashes[some], is_known)
                     pairs.append((some[found[0]], found[1]))
-            unknown[~told] = True
+            unknown[~is_known] = True
         hash_of, file_of = (np.concatenate(each) for each in zip(*pairs, strict=True))
         return HashPlaces(hash_of, file_of, unknown)
 
-    def _found(self, path: str, key: LookupKey, hashes: Hashes, told: Flags) -> tuple[Positions, Positions]:
+    def _found(self, path: str, key: LookupKey, hashes: Hashes, is_known: Flags) -> tuple[Positions, Positions]:
         """Looks for hashes in the slice of their bucket, and notes the files that it knows.
 
         Returns:
@@ -224,7 +224,7 @@ class FilesLookups:
             self.whole.note(f"index slice {path} is damaged: a part of it does not have its checksum")
             return nothing
         known = np.flatnonzero(rows >= 0)
-        told[known] = True
+        is_known[known] = True
         file_of_row = np.full(part.rows.num_rows, -1, np.int64)
         file_of_row[rows[known]] = known
         files = file_of_row[found.file]

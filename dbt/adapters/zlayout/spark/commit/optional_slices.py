@@ -304,10 +304,10 @@ def _put_runs(store: Store, instant: str, files: DataFiles, runs: Sequence[HashR
     """Writes the slices of one lookup index, one for each bucket."""
     bits = (max(0, sum(run.count for run in runs) - 1) // _BUCKET_PAIRS).bit_length()
     bits = min(bits, MOST_BUCKET_BITS)
-    is_told = np.array([run.is_told for run in runs], dtype=bool)
+    is_known = np.array([run.is_known for run in runs], dtype=bool)
 
     def put(bucket: int) -> str:
-        pairs = Pairs.of_runs([run.bucket(bucket, bits) for run in runs], is_told)
+        pairs = Pairs.of_runs([run.bucket(bucket, bits) for run in runs], is_known)
         return _put_pairs(store, instant, runs[0].paths, runs[0].types, bits, bucket, files, pairs)
 
     if not bits:
@@ -344,7 +344,7 @@ def _as_one(store: Store, instant: str, slices: Sequence[LookupSlice], live: Dat
 
 def _together(slices: Sequence[LookupSlice], live: DataFiles) -> tuple[DataFiles, Pairs]:
     """Returns the live files of slices, and their pairs. A file in several slices is taken from the newest."""
-    taken, is_told = (np.zeros(len(live), dtype=bool) for _ in range(2))
+    taken, is_known = (np.zeros(len(live), dtype=bool) for _ in range(2))
     hashes, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
     for part in reversed(slices):
         rows = rows_in(part.rows, live)
@@ -356,7 +356,7 @@ def _together(slices: Sequence[LookupSlice], live: DataFiles) -> tuple[DataFiles
         if pairs is None:
             continue  # its files are unknown from now on, so queries read them
         taken[mine] = True
-        is_told[mine] = pairs.is_told[rows[mine]]
+        is_known[mine] = pairs.is_known[rows[mine]]
         number = np.full(part.rows.num_rows, -1, np.int64)
         number[rows[mine]] = mine
         stays = number[pairs.files] >= 0
@@ -364,4 +364,4 @@ def _together(slices: Sequence[LookupSlice], live: DataFiles) -> tuple[DataFiles
         numbers.append(number[pairs.files][stays])
     every, positions = np.concatenate(hashes), np.cumsum(taken) - 1
     order = np.argsort(every, kind="stable")
-    return live.filter(pa.array(taken)), Pairs(every[order], positions[np.concatenate(numbers)[order]], is_told[taken])
+    return live.filter(pa.array(taken)), Pairs(every[order], positions[np.concatenate(numbers)[order]], is_known[taken])

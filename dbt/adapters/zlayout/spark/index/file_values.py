@@ -168,10 +168,10 @@ class CheckTask:
             columns = {name: batch.column(number).to_pylist() for number, name in enumerate(("path", *IDENTITY))}
             groups = [""] * batch.num_rows
             files = DataFiles.from_columns((), partition_values=[], **columns, group=groups)
-            told = tables.of_files(files)
+            stored = tables.of_files(files)
             for position, path in enumerate(columns["path"]):
                 with suppress(OSError, pa.ArrowException, StoreError):
-                    yield from told.lacking(path, position, values_in_file(store, path, self.wanted), self.wanted)
+                    yield from stored.lacking(path, position, values_in_file(store, path, self.wanted), self.wanted)
 
 
 def _is_absent(schema: pa.Schema, column: TrackedColumn) -> bool:

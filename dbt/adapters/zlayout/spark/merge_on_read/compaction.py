@@ -257,7 +257,7 @@ class Compaction:
         adds = new.files
         removes = tuple(path for each in operations for path in each.paths) + self._expired(opened, layout, transaction)
         gone = opened.files.filter(pc.is_in(opened.files["path"], value_set=pa.array(removes, pa.string())))
-        told = {
+        summary = {
             "rows": base_files(adds).total_rows,
             "files_added": len(adds),
             "files_removed": len(gone),
@@ -266,7 +266,7 @@ class Compaction:
             "groups": len(operations),
             "logs_only": all(each.logs_only for each in operations),
         }
-        change = Change(adds, removes, summary=told)
+        change = Change(adds, removes, summary=summary)
         commit = commit_files(opened.store, transaction, change, new.column_stats, optional=new.optional)
         return replace(
             done,

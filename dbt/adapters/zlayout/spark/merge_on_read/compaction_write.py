@@ -125,13 +125,13 @@ class _SliceMerge:
     def _newest(self, records: pa.Table) -> pa.Table:
         """Returns the newest upsert or delete of each key."""
         keys = in_schema(records.select(self.keys), self._key_schema)
-        told = keys.append_column(INSTANT, records[INSTANT]).append_column(_ROW, _numbers(records))
-        told = told.filter(pc.is_in(records[OP].cast(pa.string()), value_set=pa.array([UPSERT, DELETE])))
-        told = told.sort_by(INSTANT)
-        told = told.append_column(_RANK, _numbers(told))
+        ranked = keys.append_column(INSTANT, records[INSTANT]).append_column(_ROW, _numbers(records))
+        ranked = ranked.filter(pc.is_in(records[OP].cast(pa.string()), value_set=pa.array([UPSERT, DELETE])))
+        ranked = ranked.sort_by(INSTANT)
+        ranked = ranked.append_column(_RANK, _numbers(ranked))
         # One thread, because a task has one core. It also makes the order the same in each attempt.
-        last = told.group_by(list(self.keys), use_threads=False).aggregate([(_RANK, "max")])[f"{_RANK}_max"]
-        return records.take(told[_ROW].take(last).combine_chunks())
+        last = ranked.group_by(list(self.keys), use_threads=False).aggregate([(_RANK, "max")])[f"{_RANK}_max"]
+        return records.take(ranked[_ROW].take(last).combine_chunks())
 
     @property
     def _key_schema(self) -> pa.Schema:

@@ -323,10 +323,10 @@ class Tagger:
         keys, positions, others = places.in_one_base_file(self.target.opened)
         files = self.target.opened.files.take(pa.array(positions))
         facts = [files["group"].to_pylist(), *(files.partition_values(name).to_pylist() for name in self._partition_by)]
-        told = [(*places.keys[key], *of_file) for key, *of_file in zip(keys.tolist(), *facts, strict=True)]
+        rows = [(*places.keys[key], *of_file) for key, *of_file in zip(keys.tolist(), *facts, strict=True)]
         types = [StructField(each.name, each.dataType) for each in source.frame.select(*self._key_columns).schema]
         texts = [StructField(name, StringType()) for name in (GROUP, *(f"{_PART}{n}" for n in range(len(facts) - 1)))]
-        known = frame_of_rows(self.target.catalog.spark, told, StructType([*types, *texts]))
+        known = frame_of_rows(self.target.catalog.spark, rows, StructType([*types, *texts]))
         kinds = {each.name: each.dataType.simpleString() for each in self._schema}
         values = [
             f"cast({_PART}{n} as {kinds[name]}) as {backquoted(name)}" for n, name in enumerate(self._partition_by)

@@ -308,8 +308,8 @@ def session_facts(spark: SparkSession) -> str:
     """Returns a digest of what a session adds to the meaning of a query: Spark's version, the time zone, settings."""
     session: Any = spark._jsparkSession
     settings = str(session.sessionState().conf().getAllConfs().mkString("\n")).split("\n")
-    told = sorted(each for each in settings if each.startswith("spark.sql.") and not each.startswith(_SAME_MEANING))
-    return digest_of([spark.version, session_zone(spark), str(spark.conf.get("spark.sql.ansi.enabled")), told])
+    given = sorted(each for each in settings if each.startswith("spark.sql.") and not each.startswith(_SAME_MEANING))
+    return digest_of([spark.version, session_zone(spark), str(spark.conf.get("spark.sql.ansi.enabled")), given])
 
 
 def without_comments(sql: str) -> str:
@@ -452,26 +452,26 @@ def _look_at_files(catalog: Catalog, relation: Any, name: TableName | None, foun
             found.doubt(f"the index of {name} was refreshed while the query was analyzed")
             return
         location = index.base
-    told = str(name or location.rootPaths().mkString(", "))
-    if len(told) > _LONGEST_NAME:
-        told = f"{told[:_LONGEST_NAME]}… {digest_of(told)[:8]}"
+    label = str(name or location.rootPaths().mkString(", "))
+    if len(label) > _LONGEST_NAME:
+        label = f"{label[:_LONGEST_NAME]}… {digest_of(label)[:8]}"
     # Spark has listed the files of other tables already.
     if str(location.getClass().getSimpleName()) == "CatalogFileIndex":
         if not found.lists_files:
-            found.doubt(f"{told} has partitions, which are listed only with skip_unchanged")
+            found.doubt(f"{label} has partitions, which are listed only with skip_unchanged")
             return
         location = location.filterPartitions(catalog.jvm.seq([]))
     files = location.allFiles()
     count = int(files.size())
     most = _MOST_FILES if found.lists_files else _FEW_FILES
     if count > most:
-        found.doubt(f"it reads {told}, which has more than {most:,} files")
+        found.doubt(f"it reads {label}, which has more than {most:,} files")
         return
     listed = sorted(_LISTED_FILE.sub(r"\1 \2 \3", each) for each in str(files.mkString("\n")).split("\n"))
     # How the files are read: as which partitions, in which format, with which options and columns.
     how = sorted(str(relation.options().mkString("\n")).split("\n"))
     how += [str(relation.fileFormat().getClass().getName()), str(relation.schema().json())]
-    _note(told, FilesInput(digest_of([listed, str(location.partitionSpec().toString()), how]), count), found)
+    _note(label, FilesInput(digest_of([listed, str(location.partitionSpec().toString()), how]), count), found)
 
 
 def _note_table(catalog: Catalog, place: str, version: int, name: TableName | None, found: _Found) -> None:
@@ -488,17 +488,17 @@ def _note_table(catalog: Catalog, place: str, version: int, name: TableName | No
         name = merging
     elif merging is not None and is_merging_view(catalog.find(merging)):
         found.doubt(f"it reads the files of {merging}, which a compaction changes")
-    told = str(name or f"{place} v{version}")
+    label = str(name or f"{place} v{version}")
     timeline = Timeline(store)
     index = None if name is None else installed(catalog, name)
     known = index is not None and (index.opened.location, index.opened.version) == (place, version)
     state: TableState = index.opened.snapshot if index is not None and known else timeline.read(version)
     # A column that comes without rows can change what a name in the query means.
     columns = digest_of(columns_of(state.schema_json))
-    _note(told, TableInput(table_file.table_id, version, state.instant, columns, timeline), found)
+    _note(label, TableInput(table_file.table_id, version, state.instant, columns, timeline), found)
 
 
-def _note(told: str, source: TableInput | FilesInput, found: _Found) -> None:
-    known = found.sources.setdefault(told, source)
+def _note(label: str, source: TableInput | FilesInput, found: _Found) -> None:
+    known = found.sources.setdefault(label, source)
     if known.to_dict() != source.to_dict():
-        found.doubt(f"it reads {told} in two ways")
+        found.doubt(f"it reads {label} in two ways")

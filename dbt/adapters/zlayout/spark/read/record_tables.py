@@ -236,11 +236,11 @@ def joined_by_file(catalog: Catalog, rows: DataFrame, facts: Sequence[tuple[Any,
         facts: For each file its URI, as `unescaped` spells it, and the values of further columns.
         columns: Names and types of these columns, as in SQL.
     """
-    told = functions.broadcast(catalog.spark.createDataFrame(list(facts), f"{FILE} string, {columns}"))
+    by_file = functions.broadcast(catalog.spark.createDataFrame(list(facts), f"{FILE} string, {columns}"))
     # Same result as `unescaped`; `url_decode` alone would turn a plus sign into a blank.
     decoded = f"url_decode(replace({FILE}, '+', '%2B'))"
     spelled = rows.withColumn(FILE, functions.expr(f"regexp_replace({decoded}, '^file:/+', 'file:///')"))
-    return spelled.join(told, FILE)
+    return spelled.join(by_file, FILE)
 
 
 def put_views(

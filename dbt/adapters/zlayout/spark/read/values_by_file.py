@@ -221,9 +221,9 @@ class _Lacking:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         store, position = open_store(self.root_uri), {path: i for i, path in enumerate(self.files["path"].to_pylist())}
-        told = ValueTables.of(store, self.slices).of_files(self.files)
+        stored = ValueTables.of(store, self.slices).of_files(self.files)
         for path, values in _values_by_file(batches, self.wanted):
-            yield from told.lacking(path, position[path], values, self.wanted)
+            yield from stored.lacking(path, position[path], values, self.wanted)
 
 
 @dataclass(frozen=True)

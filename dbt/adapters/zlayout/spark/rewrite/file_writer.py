@@ -264,7 +264,7 @@ class FileWriter:
     def _columns_of_table(self, frame: DataFrame) -> DataFrame:
         """Returns the query's columns in the order of the table's columns."""
         folders = (
-            _told_apart(each, functions.col(backquoted(each.name))).alias(each.name)
+            _checked_value(each, functions.col(backquoted(each.name))).alias(each.name)
             for each in _folder_fields(self.layout)
         )
         return frame.select(*(functions.col(backquoted(name)) for name in _data_names(self.layout)), *folders)
@@ -294,7 +294,7 @@ def plain_frame(layout: TableLayout, frame: DataFrame, *further: str) -> DataFra
     """
     fields = _folder_fields(layout)
     one_zero = layout.config.table_type.merges_on_read
-    checked = [_told_apart(each, _folder_text(each, one_zero=one_zero)) for each in fields]
+    checked = [_checked_value(each, _folder_text(each, one_zero=one_zero)) for each in fields]
     if fields:
         frame = frame.withColumns({each.name: column for each, column in zip(fields, checked, strict=True)})
     names = [*map(backquoted, (*_data_names(layout), *layout.partition_by)), *further]
@@ -343,7 +343,7 @@ def _folder_text(field: SparkField, *, one_zero: bool) -> Column:
     return value.cast("string")
 
 
-def _told_apart(field: SparkField, result: Column) -> Column:
+def _checked_value(field: SparkField, result: Column) -> Column:
     """Returns an expression that raises an error if a folder name cannot represent a row's partition value."""
     value = functions.col(backquoted(field.name))
     text = value.cast("string")

@@ -107,10 +107,10 @@ def with_deletes(
     only_read = {name for name in read if name.lower() not in known}
     left_out = [name for name in frame.columns if name in only_read]
     # Users do not want the change type of `net_changes` stored, so it is not mentioned.
-    told_of = [name for name in left_out if name != NET_CHANGE]
-    if told_of and progress is not None:
-        columns, are = ("columns", "are") if len(told_of) > 1 else ("column", "is")
-        progress(f"only deleted_when uses the {columns} {', '.join(told_of)}, which {are} not stored")
+    unstored = [name for name in left_out if name != NET_CHANGE]
+    if unstored and progress is not None:
+        columns, are = ("columns", "are") if len(unstored) > 1 else ("column", "is")
+        progress(f"only deleted_when uses the {columns} {', '.join(unstored)}, which {are} not stored")
     deleted = functions.coalesce(functions.expr(condition), functions.lit(False))
     kept = [functions.col(backquoted(name)) for name in frame.columns if name not in only_read]
     return frame.select(*kept, deleted.alias(DELETED))
