@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from click.testing import CliRunner
 from conftest import DbtProject
 
+from dbt.adapters.zlayout import ZTable
 from dbt.adapters.zlayout.cli.main import zlayout
 
 ROWS = 30_000
@@ -140,3 +143,23 @@ def test_the_lock_tells_what_reads_more_and_why(advised):
     assert "advised.facts: `day = '2024-01-05'` now reads" in failed.log
     assert "cause: the model no longer clusters by day" in failed.log
     assert not advised("test", "--select", "facts").success
+
+
+@pytest.mark.slow
+def test_a_damaged_table_does_not_stop_what_is_about_all_tables(advised, spark, capsys):
+    assert advised.operation("zlayout_lock").success
+    lock = (advised.folder / "layout.lock.json").read_bytes()
+    folder = Path(unquote(urlsplit(ZTable.for_name(spark, "advised.chosen").location).path))
+    (folder / ".zlayout/timeline/log/00000000000000000000.json").write_text("{")
+    advice = advised.operation("zlayout_advise")
+    assert not advice.success
+    assert "1 table failed:" in advice.log
+    assert "advised.chosen: " in advice.log
+    assert "advised.facts: " in capsys.readouterr().out
+    check = advised.operation("zlayout_lock", check=True)
+    assert "advised.chosen: " in check.log
+    assert "00000000000000000000.json is not JSON" in check.log
+    # A lock without the table would pass its checks for ever.
+    assert not advised.operation("zlayout_lock").success
+    assert (advised.folder / "layout.lock.json").read_bytes() == lock
+    assert advised("run", "--select", "chosen", "--full-refresh").success

@@ -59,7 +59,7 @@ def test_the_error_for_a_table_without_its_log_says_what_is_left_and_what_to_do(
     told = failed.message("damaged")
     for part in (
         f"{folder}: the log in .zlayout is gone",
-        "0.compact is left: queries still read version 0, 1 files",
+        "0.compact is left: queries still read version 0, 1 file",
         "run ZTable.adopt(spark, ",
         "rebuild with --full-refresh, which leaves this folder untouched",
     ):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, name_of
 from dbt.adapters.zlayout.config.known_keys import with_meta_settings
-from dbt.adapters.zlayout.errors import ConfigError, TableNotFoundError
+from dbt.adapters.zlayout.errors import ConfigError, TableLostError, TableNotFoundError
 from dbt.adapters.zlayout.predicate.literals import backquoted, folded_name
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -45,14 +44,28 @@ def chosen_tables(session: SparkSession, model: str | None, nodes: Nodes) -> lis
     """Opens the table of a model or, without a model, all dbt-zlayout tables of the project.
 
     A project also has views, tables of other formats, and models that were never built. They are left out.
+
+    Raises:
+        ZlayoutError: A table cannot be opened.
     """
     if model is not None:
         return [opened_table(session, table_of(model, nodes))]
-    found = []
-    for name in tables_of(nodes):
-        with suppress(TableNotFoundError):
-            found.append(ZTable.for_name(session, name))
-    return found
+    opened = (table_if_there(session, name) for name in tables_of(nodes))
+    return [table for table in opened if table is not None]
+
+
+def table_if_there(session: SparkSession, name: str) -> ZTable | None:
+    """Opens a table. Returns None if it does not exist or has no index.
+
+    Raises:
+        ZlayoutError: It cannot be opened.
+    """
+    try:
+        return ZTable.for_name(session, name)
+    except TableLostError:
+        raise
+    except TableNotFoundError:
+        return None
 
 
 def tables_of(nodes: Nodes) -> list[str]:

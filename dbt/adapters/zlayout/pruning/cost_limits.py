@@ -26,6 +26,7 @@ from dbt.adapters.zlayout.predicate.expr import (
 )
 from dbt.adapters.zlayout.predicate.normal_form import flattened, normal_form
 from dbt.adapters.zlayout.predicate.remedies import Remedy
+from dbt.adapters.zlayout.quantities import counted
 
 _MOST_CHARACTERS = 200
 
@@ -107,7 +108,7 @@ def _why_not(cost: Cost, left: int, file_count: int, limits: Limits) -> str | No
     if cost.parts > limits.parts:
         return f"it has more than {limits.parts:,} parts"
     if cost.parts > left:
-        return f"with the conditions before it, it is too large to be evaluated on {file_count:,} files"
+        return f"with the conditions before it, it is too large to be evaluated on {counted(file_count, 'file')}"
     return None
 
 

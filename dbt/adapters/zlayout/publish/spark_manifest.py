@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError, StoreError
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.store.uri import escaped, qualified
 from dbt.adapters.zlayout.timeline.files.naming import (
@@ -204,7 +205,7 @@ def paths_to_adopt(store: Store) -> list[str] | None:
 def _problem(store: Store, version: int, paths: list[str]) -> str:
     return (
         f"{store.root_uri}: the log in {METADATA_FOLDER} is gone, and the history with it. "
-        f"{manifest_path(version)} is left: queries still read version {version}, {len(paths):,} files"
+        f"{manifest_path(version)} is left: queries still read version {version}, {counted(len(paths), 'file')}"
     )
 
 

@@ -293,8 +293,8 @@ def _present_version(asking: _WorkloadChoice) -> TableSnapshot | None:
     """Returns the newest version of a table if its files say how the workload reads it."""
     try:
         opened = open_managed(asking.spark, asking.name)[1]
-    except TableNotFoundError:
-        return None
+    except (TableNotFoundError, CorruptError):
+        return None  # a damaged table is replaced by one in a new folder
     columns = arrow_schema(opened.row_schema_json).names
     if not opened.files.total_rows or not all(path[0] in columns for path in asking.paths):
         return None

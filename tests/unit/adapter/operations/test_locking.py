@@ -110,7 +110,8 @@ class _Table:
 
 
 def test_a_check_of_one_model_is_about_this_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locking, "chosen_tables", lambda *_: [_Table()])
+    monkeypatch.setattr(locking, "opened_table", lambda *_: _Table())
+    monkeypatch.setattr(locking, "table_of", lambda model, _: model)
     path = tmp_path / "lock.json"
 
     def check(tables: dict[str, LockedTable], tolerance: object = None) -> tuple[str, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables, config_of_table
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, analysed_queries, pruning_conditions
-from dbt.adapters.zlayout.adapter.operations.progress import with_progress
+from dbt.adapters.zlayout.adapter.operations.each_table import report_on_tables
 from dbt.adapters.zlayout.adapter.output import json_text
 from dbt.adapters.zlayout.advice.advice import MIN_GAIN, Advice
 from dbt.adapters.zlayout.config.workload import WeightedCondition, heaviest, merged, parse_workload
@@ -158,21 +158,25 @@ def advise_report(
 
     Raises:
         ConfigError: An argument is wrong, or a condition does not fit the table.
+        DbtRuntimeError: Tables failed. The message names them. The advice for the others is printed.
     """
     gain = MIN_GAIN if min_gain is None else number_between("zlayout_advise: min_gain", min_gain, 0.0, 1.0)
-    tables = chosen_tables(session, model, nodes)
     if predicates:
+        tables = chosen_tables(session, model, nodes)
         if len(tables) != 1:
             raise ConfigError(["predicates: conditions belong to one table; give its model too"], "zlayout_advise")
         given = parse_workload(predicates, tables[0].name, "predicates")
         found = [TableAdvice(tables[0].name, tables[0].version, tables[0].advise(given, min_gain=gain))]
-    else:
-        workload = ProjectWorkload(session, nodes, target, scans)
-        found = [
-            table_advice(table, workload.of(table), gain, workload.join_notes(table))
-            for table in with_progress(tables, "advice", "table")
-        ]
-    return advice_text(found, as_json=as_json)
+        return advice_text(found, as_json=as_json)
+    workload = ProjectWorkload(session, nodes, target, scans)
+
+    def advice(table: ZTable) -> TableAdvice:
+        return table_advice(table, workload.of(table), gain, workload.join_notes(table))
+
+    def text(found: Mapping[str, TableAdvice]) -> str:
+        return advice_text(list(found.values()), as_json=as_json)
+
+    return report_on_tables(session, model, nodes, advice, text, fits=lambda _: True)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.zlayout.adapter.dbt_errors import one_line
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, opened_table, table_of, tables_of
+from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.errors import CancelledError, TableLostError, TableNotFoundError
+from dbt.adapters.zlayout.predicate.literals import plain_name
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.ztable import ZTable
 
@@ -82,11 +84,11 @@ def report_on_names(
         except Exception as error:  # the other tables may be sound
             if isinstance(error, TableNotFoundError) and not isinstance(error, TableLostError):
                 return  # a project also has views, tables of other formats, and models that were never built
-            failed.append(f"  {name}: {one_line(error)}")
+            failed.append(f"  {plain_name(name)}: {one_line(error)}")
         else:
             done.update([outcome] if outcome is not None else [])
 
-    for name in names:
+    for name in with_progress(list(names), "done", "table"):
         work_on(name)
     if not failed:
         return text(done)

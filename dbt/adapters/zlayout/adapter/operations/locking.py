@@ -8,13 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.zlayout.adapter.node_lookup import Nodes, chosen_tables
+from dbt.adapters.zlayout.adapter.dbt_errors import one_line
+from dbt.adapters.zlayout.adapter.node_lookup import (
+    Nodes,
+    chosen_tables,
+    opened_table,
+    table_if_there,
+    table_of,
+    tables_of,
+)
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.adapter.output import json_text, write_whole
-from dbt.adapters.zlayout.errors import ConfigError
-from dbt.adapters.zlayout.predicate.literals import plain_name
+from dbt.adapters.zlayout.errors import CancelledError, ConfigError, ZlayoutError
+from dbt.adapters.zlayout.predicate.literals import folded_name, plain_name
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.explanation import ConditionReads
 from dbt.adapters.zlayout.table.ztable import ZTable
@@ -234,19 +242,36 @@ def _check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nod
     Raises:
         ConfigError: The lock does not have the table of the model.
     """
-    tables = {plain_name(table.name): table for table in chosen_tables(session, model, nodes)}
     if model is not None:
-        (table,) = tables.values()
+        table = opened_table(session, table_of(model, nodes))
         found = check_table(table, lock)
         return found, len(lock.tables[plain_name(table.name)].conditions)
+    spelled = {folded_name(each): each for each in tables_of(nodes)}
     found = []
     for name, locked in with_progress(sorted(lock.tables.items()), "measuring the tables", "table"):
-        if name in tables:
-            found += _regressions(tables[name], name, locked, lock.tolerance)
-        else:
-            why = "the table does not exist, or is no table of this project"
-            found.append(Regression(name, None, None, None, why))
+        found += _of_table(session, name, spelled.get(folded_name(name)), locked, lock.tolerance)
     return found, sum(len(each.conditions) for each in lock.tables.values())
+
+
+def _of_table(
+    session: SparkSession, name: str, spelled: str | None, locked: LockedTable, tolerance: float
+) -> list[Regression]:
+    """Returns the conditions on a table that read more than a lock allows; one entry if the table cannot be read.
+
+    Args:
+        name: ``schema.table``, as in the lock.
+        spelled: The name in backquotes; None if the project has no such table.
+    """
+    why = "the table does not exist, or is no table of this project"
+    try:
+        table = None if spelled is None else table_if_there(session, spelled)
+        if table is not None:
+            return list(_regressions(table, name, locked, tolerance))
+    except CancelledError:
+        raise
+    except ZlayoutError as error:
+        why = one_line(error)
+    return [Regression(name, None, None, None, why)]
 
 
 def check_table(table: ZTable, lock: Lock) -> list[Regression]:

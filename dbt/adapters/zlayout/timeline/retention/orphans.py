@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import CorruptError, FileMissingError
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.naming import (
     STAGING_FOLDER,
@@ -109,7 +110,7 @@ def foreign_text(count: int, *, merges_on_read: bool) -> str:
         if merges_on_read
         else "append them with zlayout_refresh_index and take_orphans: true, or delete them"
     )
-    files, them = ("1 file", "it") if count == 1 else (f"{count:,} files", "them")
+    files, them = counted(count, "file"), "it" if count == 1 else "them"
     return f"another tool put {files} into the folder, and no version lists {them}, so no reader sees the rows; {take}"
 
 
