@@ -72,6 +72,22 @@ def test_the_error_for_a_table_without_its_log_says_what_is_left_and_what_to_do(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("left", ["nothing", "files"])
+def test_a_run_does_not_continue_with_a_table_whose_rows_are_gone(dbt, spark, folder, left):
+    shutil.rmtree(folder)
+    if left == "files":
+        spark.sql("select 1L as id").write.parquet(str(folder))
+    failed = dbt("run", "--select", "damaged")
+    assert not failed.success
+    told = " ".join(failed.message("damaged").split())
+    assert ("was overwritten by another tool" if left == "files" else "holds no table any more") in told
+    assert "rebuild its model with --full-refresh" in told
+    anew = dbt("run", "--select", "damaged", "--full-refresh", rows=7)
+    assert anew.success, anew.log
+    assert spark.table("main.damaged").count() == 7
+
+
+@pytest.mark.slow
 def test_the_index_test_names_a_missing_data_file(dbt, spark, folder):
     assert dbt("test", "--select", "damaged").success
     assert dbt("run", "--select", "damaged").success

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.zlayout.adapter.dbt_errors import warn
 from dbt.adapters.zlayout.adapter.materialize.model_settings import ModelSettings
+from dbt.adapters.zlayout.adapter.node_lookup import table_if_there
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.incremental import SOURCE_ALIAS, TARGET_ALIAS
-from dbt.adapters.zlayout.errors import TableNotFoundError, WriteError
+from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.schema_evolution import aligned, widened
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
@@ -81,12 +81,12 @@ def managed_table(session: SparkSession, name: str, wanted: ModelSettings, progr
         progress: Receives a sentence when a table is taken over.
 
     Raises:
+        TableLostError: The folder of the table no longer holds it.
         UnsupportedError: The table has another format.
     """
-    with suppress(TableNotFoundError):
-        table = ZTable.for_name(session, name)
-        if table.is_managed:
-            return table
+    found = table_if_there(session, name)
+    if found is not None and found.is_managed:
+        return found
     zorder = list(wanted.table_config.clustering.names)
     columns = wanted.table_config.statistics.columns
     stats_columns = columns if isinstance(columns, int) else list(map(format_column_path, columns))

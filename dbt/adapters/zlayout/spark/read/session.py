@@ -238,11 +238,12 @@ def _not_a_table(name: TableName, entry: Entry | None) -> TableNotFoundError:
         if _holds_files(entry.location):
             return TableLostError(
                 f"{name} was overwritten by another tool: its folder {where} holds files, but no dbt-zlayout table any "
-                f"more, nor its history; build its model again, or adopt the files: `zlayout adopt {name} --manage`"
+                "more, nor its history; rebuild its model with --full-refresh, or adopt the files: "
+                f"`zlayout adopt {name} --manage`"
             )
         return TableLostError(
             f"the catalog has {name} as a dbt-zlayout table, but its folder {where} holds no table any more; if it was "
-            f"moved, run `zlayout register {name} NEW_FOLDER`, otherwise build its model again"
+            f"moved, run `zlayout register {name} NEW_FOLDER`, otherwise rebuild its model with --full-refresh"
         )
     if entry.view_text is not None:
         return TableNotFoundError(f"{name} is a view, which has no files; name a table that it reads")
