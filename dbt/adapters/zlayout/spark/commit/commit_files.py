@@ -261,7 +261,8 @@ def commit_files(
 ) -> Commit:
     """Commits a change of files with its curve and its index slices.
 
-    Commits without new data go their own way: a conversion of the table's type, a rollback, and a refresh of the index.
+    Commits that write no data do without it: another table type, a rollback, a refresh of the index, other formats to
+    publish.
 
     Args:
         transaction: The transaction. If it overwrites the table, base slices replace those of the index.

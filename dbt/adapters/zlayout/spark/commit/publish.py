@@ -101,16 +101,16 @@ def publish(
                 _put_entry(catalog, table, entry, opened, description, column_stats, after)
         finally:
             _report_formats(formats.result(), after)
-    _tidy_up(opened, after)
+    _retire_old(opened, after)
 
 
 def publish_to_others(opened: TableSnapshot, after: AfterCommit) -> None:
-    """Publishes the newest version in the formats and the catalog of the table's settings, and tidies up.
+    """Publishes the newest version in the formats and the catalog of the table's settings. A failure is reported.
 
-    A failure is reported.
+    Deletes what only older versions need.
     """
     _report_formats(_publish_formats(opened), after)
-    _tidy_up(opened, after)
+    _retire_old(opened, after)
 
 
 def _publish_formats(opened: TableSnapshot) -> list[tuple[str, Exception]]:
@@ -125,7 +125,7 @@ def _report_formats(failed: Sequence[tuple[str, Exception]], after: AfterCommit)
         after.leave(f"readers of {name} do not see it yet: {short_message(error)}")
 
 
-def _tidy_up(opened: TableSnapshot, after: AfterCommit) -> None:
+def _retire_old(opened: TableSnapshot, after: AfterCommit) -> None:
     """Deletes what only older versions need."""
     with after.useful("manifests of old versions were not deleted"):
         retire(opened.store)
