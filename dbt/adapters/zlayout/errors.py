@@ -57,7 +57,15 @@ class VersionNotFoundError(ZlayoutError):
 
 
 class ConflictError(ZlayoutError):
-    """Another writer committed a change that this commit conflicts with."""
+    """Another writer committed a change that this commit conflicts with.
+
+    Attributes:
+        what: The message without the next step.
+    """
+
+    def __init__(self, what: str, then: str = "") -> None:
+        super().__init__(f"{what}: {then}" if then else what)
+        self.what = what
 
 
 class CommittedError(ZlayoutError):

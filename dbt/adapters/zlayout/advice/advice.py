@@ -141,9 +141,9 @@ class Advice:
     """The advice for one table.
 
     Attributes:
-        change: 'layout': other keys or partition columns pay; 'cluster': the keys are good, but the files do not follow
-            them; 'none': leave the layout as it is.
-        zorder: The keys, most important first: the advised ones, or the present ones if no change pays.
+        change: 'layout': other keys or partition columns pay off; 'cluster': the keys are good, but the files do not
+            follow them; 'none': leave the layout as it is.
+        zorder: The keys, most important first: the advised ones, or the present ones if no change pays off.
         partition_by: The partition columns, in the same way.
         lookup: Those new columns of ``bloom`` with few rows per value. A lookup index serves them better.
         bloom: Columns for Bloom filters: those of the table, and those that would pay.
@@ -278,7 +278,7 @@ class _Advising:
         opened_now = np.asarray([self._opened(each) for each in self.predicates])
         advice = self._advice(change, layout, self._bloom(layout, kept), kept, gains, opened_now)
         if change != "none" and self.present.opened is not None and advice.opened_then >= advice.opened_now:
-            # Only the other queries gain that the workload is blended with.
+            # Only the other queries, which are blended into the workload, gain.
             layout = self.present.layout
             advice = self._advice("none", layout, self._bloom(layout, kept), kept, (0.0,) * len(gains), opened_now)
         return advice

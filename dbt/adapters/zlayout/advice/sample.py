@@ -1,4 +1,4 @@
-"""A sample of rows, the statistics that files of these rows would have in any layout, and what queries read of them."""
+"""A sample of rows, the statistics that files of these rows have in any layout, and what queries read from them."""
 
 from __future__ import annotations
 

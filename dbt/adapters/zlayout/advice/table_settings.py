@@ -13,7 +13,7 @@ from dbt.adapters.zlayout.quantities import counted, quoted_list, size_text
 SMALLEST_FILE = 8 << 20
 """Files below this size are not advised: opening them costs more than reading them."""
 MANY_FILES = 1_000
-"""Files that a query opens on average beyond which fewer and larger ones are worth reading more."""
+"""Average number of opened files per query above which fewer, larger files are worth the extra reading."""
 _TIMES = 4
 _FEW_GROUPS, _USUAL_GROUPS = 2, 8
 _SPARE_COLUMNS = 16
@@ -83,12 +83,12 @@ def file_size(
         if all(old > 0 and 1 - new / old >= min_gain for old, new in zip(now, then, strict=True)):
             before, after = mean(now), mean(then)
             why = (
-                f"files of {size_text(smaller)} instead of {size_text(target)}: a query opens {before:.1%} of the rows "
-                f"in a fresh layout, then {after:.1%}"
+                f"files of {size_text(smaller)} instead of {size_text(target)}: in a fresh layout, a query opens "
+                f"{after:.1%} of the rows instead of {before:.1%}"
             )
             yield SettingAdvice("target_file_size", str(target), str(smaller), round(before, 4), round(after, 4), why)
     elif opened_files > MANY_FILES:
-        # With fewer files than the table has, larger ones cost more than they would cost it.
+        # If the sample stands for fewer files than the table has, it overstates what larger files cost.
         base = min(files, most_files // _TIMES)
         now, then = shares_of_files(base), shares_of_files(max(1, base // _TIMES))
         if all(new <= old * (1 + min_gain) for old, new in zip(now, then, strict=True)):
@@ -132,7 +132,7 @@ def statistics_columns(
     missing: Sequence[ColumnPath],
     opened: Sequence[float],
 ) -> Iterator[SettingAdvice]:
-    """Yields the columns that should have statistics, if some lack them or many have them in vain.
+    """Yields the columns that should have statistics, if some lack them, or many have some that no condition uses.
 
     Args:
         now: ``stats_columns``, as text.

@@ -204,6 +204,6 @@ def results_on_stdout() -> Iterator[None]:
         yield
     finally:
         sys.stdout = usual
-        # Each result was flushed when it was printed, so an error of that has been reported.
+        # Each result was flushed when it was printed, so any such error has already been reported.
         with suppress(OSError):
             results.close()

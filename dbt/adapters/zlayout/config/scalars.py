@@ -79,11 +79,11 @@ def parse_share(key: str, value: object, problems: list[str]) -> float | None:
 
 
 def parse_ratio(key: str, value: object, problems: list[str]) -> float | None:
-    """Reads a finite number from 0 on."""
+    """Reads a finite number of at least 0."""
     ratio = as_number(value)
     if 0 <= ratio < math.inf:
         return ratio
-    problems.append(f"{key}: {value!r} is not a number from 0 on, such as 0.1")
+    problems.append(f"{key}: {value!r} is not a number of at least 0, such as 0.1")
     return None
 
 
@@ -98,7 +98,7 @@ def parse_size(key: str, value: object, problems: list[str]) -> int | None:
         size = float(match[1]) * _UNITS.get(match[2].lower(), math.inf)
         size_bytes = int(size) if math.isfinite(size) else None
     if size_bytes is None:
-        problems.append(f"{key}: {value!r} is not a size (write '128mb'; kb, mb, gb and tb, or bytes as a number)")
+        problems.append(f"{key}: {value!r} is not a size; write '128mb' (kb, mb, gb or tb) or a number of bytes")
     elif size_bytes < _MIN_BYTES:
         problems.append(f"{key}: {value!r} is below 1kb")
         return None

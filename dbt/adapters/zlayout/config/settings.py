@@ -262,7 +262,7 @@ CLUSTER_EVERY = Setting(
     "With `inline` and `deferred`: the number of commits after which the next clustering runs.")
 CLUSTER_MIN_GAIN = Setting(
     "cluster_min_gain", Scope.CLUSTERING, parse_share, 0.2,
-    "Overlapping files are rewritten only if that reduces the bytes that queries read of them by at least this share.")
+    "Overlapping files are rewritten only if queries then read fewer bytes from them, by at least this share.")
 CLUSTER_MAX_BYTES = Setting[int | None](
     "cluster_max_bytes", Scope.CLUSTERING, parse_size, None,
     "Maximum size of the files that one clustering rewrites.", absent="no limit")

@@ -1,4 +1,4 @@
-"""What queries ask for in the key space: boxes with weights. Cuts are placed where they let queries skip most.
+"""Boxes that queries select in the key space, with weights. Cuts are placed where they let queries skip most.
 
 Source of the idea: qd-tree (Z. Yang et al., Qd-tree: learning data layouts for big data analytics, SIGMOD 2020), which
 cuts where the queries of a workload skip most rows. Here every file keeps its target size.
@@ -87,7 +87,7 @@ class Asked:
         )
 
     def key_weights(self) -> tuple[float, ...]:
-        """Returns for each key the share of queries that ask for a part of it; the greatest share becomes 1."""
+        """Returns for each key the share of queries that restrict it, scaled so that the largest is 1."""
         limits = [
             low.is_valid().to_numpy(zero_copy_only=False) | high.is_valid().to_numpy(zero_copy_only=False)
             for low, high in zip(self.low, self.high, strict=True)

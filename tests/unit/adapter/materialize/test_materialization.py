@@ -34,6 +34,25 @@ def test_a_conflict_runs_the_query_again_and_says_so() -> None:
     assert [line.endswith(f"({number} of 3)") for number, line in enumerate(told, 1)] == [True, True]
 
 
+def test_a_repeat_waits_for_other_processes_when_no_other_attempt_of_this_one_runs() -> None:
+    attempts = Attempts()
+
+    def wait() -> None:
+        assert attempts._alone
+
+    assert until_committed(Writes(ConflictError("file f")), lambda _: None, wait, attempts) == "the commit"
+
+
+def test_the_line_of_a_repeat_does_not_ask_for_another_run() -> None:
+    told: list[str] = []
+    conflict = ConflictError("merge 7 began at version 3, but merge 8 made version 4", "run the model again")
+    assert str(conflict) == "merge 7 began at version 3, but merge 8 made version 4: run the model again"
+    until_committed(Writes(conflict), told.append, Writes(), Attempts())
+    assert told[0].startswith(
+        "another writer committed first (merge 7 began at version 3, but merge 8 made version 4);"
+    )
+
+
 def test_the_last_conflict_is_raised() -> None:
     writes = Writes(*(ConflictError(str(number)) for number in range(9)))
     with pytest.raises(ConflictError, match=str(MOST_REPEATS)):

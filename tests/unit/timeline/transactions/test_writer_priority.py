@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from dbt.adapters.zlayout.errors import CancelledError
 from dbt.adapters.zlayout.timeline.files.action import Action, State
 from dbt.adapters.zlayout.timeline.log.runtime import Writer
 from dbt.adapters.zlayout.timeline.transactions.pending import StateContent, list_state_files, state_path
@@ -72,3 +73,17 @@ def test_a_long_wait_says_how_long_it_takes(table) -> None:
     wait_for_writers(table.timeline(sleep=sleep), "merge", told.append)
     what = "waits for the merge 20240101000000000 of process 1 on other"
     assert told == [f"{what}, which is writing this table", f"still {what}, 10 s", f"still {what}, 20 s"]
+
+
+def test_a_wait_ends_when_the_run_is_cancelled(table) -> None:
+    path = state_path("20240101000000000", Action.COMMIT, State.INFLIGHT)
+    table.store.create(path, StateContent("merge", 0, LIVE, 0).to_json())
+    pauses: list[float] = []
+
+    def check() -> None:
+        if len(pauses) == 3:
+            raise CancelledError
+
+    with pytest.raises(CancelledError):
+        wait_for_writers(table.timeline(sleep=pauses.append), "merge", lambda _: None, check)
+    assert len(pauses) == 3

@@ -90,7 +90,7 @@ def changes_relation(
             f"{MACRO}: {relation!r} is not a relation; write {MACRO}(ref('…')) or {MACRO}(source('…', '…'))"
         )
     if model.get("resource_type") == "unit_test":
-        # Rows that are given to a test of an incremental run say themselves what happened to them.
+        # Rows given to a unit test of an incremental run state their own kind of change.
         change = "" if is_increment else ", 'insert' as _zl_change"
         return f"(select *{change} from {relation.render()})"
     tracked = _keeps_position(model)
@@ -259,7 +259,7 @@ def _keys(table: ZTable, unique_key: Sequence[str] | str | None, how: Incrementa
     have = {name.lower() for name, _ in columns_of(table.snapshot().schema_json)}
     if own and all(each.lower() in have for each in own):
         return own
-    # Other strategies compute keys or partitions again, also those that an updated row has left.
+    # Other strategies recompute keys or partitions, including those that an updated row has left.
     pairs = how.strategy in ("merge", "append")
     return config_of(table.snapshot()).table_type.unique_key if pairs else ()
 

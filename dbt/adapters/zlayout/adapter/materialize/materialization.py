@@ -43,7 +43,7 @@ from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, session_zone
 from dbt.adapters.zlayout.spark.cluster.clustering import ClusterSummary
 from dbt.adapters.zlayout.spark.commit.after_commit import CommitSummary
-from dbt.adapters.zlayout.spark.jobs.jobs import short_message
+from dbt.adapters.zlayout.spark.jobs.jobs import check_not_cancelled, short_message
 from dbt.adapters.zlayout.spark.read.record_tables import table_entry
 from dbt.adapters.zlayout.spark.read.session import prepare_table
 from dbt.adapters.zlayout.store import open_store
@@ -192,7 +192,7 @@ class Materialization:
         *,
         waits: bool = True,
     ) -> ZlayoutAdapterResponse:
-        """Waits for other writers, writes until there is no conflict, and clusters what rows were added to."""
+        """Waits for other writers, writes until there is no conflict, and clusters the table if rows were added."""
 
         def wait() -> None:
             _wait_for_writers_of(self.session, self.relation.catalog_name, operation, self._tell)
@@ -275,7 +275,7 @@ def _wait_for_writers_of(
     catalog = Catalog(session)
     entry = table_entry(catalog, catalog.name(name))
     if entry is not None and entry.table_id is not None and entry.location is not None:
-        wait_for_writers(Timeline(open_store(entry.location)), operation, progress)
+        wait_for_writers(Timeline(open_store(entry.location)), operation, progress, check_not_cancelled)
 
 
 def until_committed(
@@ -288,26 +288,28 @@ def until_committed(
     Args:
         run: Evaluates the query on the current tables and commits.
         progress: Receives a sentence before each retry.
-        wait: Waits for other writers. Called before each retry.
-        attempts: Those of this process to write the table.
+        wait: Waits for other writers. Called before each retry, when no other attempt of this process runs.
+        attempts: This process's attempts to write the table.
 
     Raises:
         ConflictError: Every attempt met a conflict. The table is as the other writers left it.
     """
-    turn = attempts.first
+    repeats = 0
 
     def attempt() -> Done:
-        with turn(progress):
+        if not repeats:
+            with attempts.first(progress):
+                return run()
+        with attempts.repeated(progress):
+            wait()
             return run()
 
-    def tell_and_wait(conflict: ConflictError, repeat: int) -> None:
-        nonlocal turn
-        turn = attempts.repeated
-        times = f"({repeat} of {MOST_REPEATS})"
-        progress(f"another writer committed first ({conflict}); rerunning the query {times}")
-        wait()
+    def tell(conflict: ConflictError, repeat: int) -> None:
+        nonlocal repeats
+        repeats = repeat
+        progress(f"another writer committed first ({conflict.what}); rerunning the query ({repeat} of {MOST_REPEATS})")
 
-    return retried(attempt, MOST_REPEATS + 1, tell_and_wait)
+    return retried(attempt, MOST_REPEATS + 1, tell)
 
 
 def _recluster(

@@ -203,7 +203,7 @@ def depth_problem(found: ClusteringInformation, most: float) -> dict[str, Any] |
     elif set(found.columns) <= set(found.zorder):
         advice = "cluster the table: dbt run-operation zlayout_cluster, or clustering='inline' in the model"
     else:
-        advice = f"list {columns} in zorder and cluster the table with zlayout_cluster, or only test its keys"
+        advice = f"list {columns} in zorder and cluster the table with zlayout_cluster, or test only the keys"
     return {"columns": columns, "average_depth": round(found.average_depth, 4), "at_most": most, "what_to_do": advice}
 
 

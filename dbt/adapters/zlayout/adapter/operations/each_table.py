@@ -1,4 +1,4 @@
-"""Runs an operation on each table that it is about. A table that fails does not stop the others."""
+"""Runs an operation on each table that it applies to. A table that fails does not stop the others."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def progress_of(table: ZTable) -> Callable[[str], None]:
 
 
 def with_progress(items: Sequence[_T], phase: str, unit: str) -> Iterator[_T]:
-    """Yields the items, and logs every ten seconds how many of them are done, also while one of them takes long.
+    """Yields the items, and logs every ten seconds how many of them are done, even while a single one takes long.
 
     Args:
         phase: What is done with the items.

@@ -445,7 +445,7 @@ class _TermReader:
         return found
 
     def known(self, node: Node) -> Column | None:
-        """Returns the column that stands for an expression with statistics of its own; None if the node is none."""
+        """Returns the column that stands for an expression with statistics of its own; None for other nodes."""
         return None if self._known is None or node.is_literal else self._known.column(node)
 
     def helpful(self, node: Node) -> str | None:
@@ -554,7 +554,7 @@ class _TermReader:
     def _extreme(self, node: Node, op: Op) -> list[_Branch]:
         """Reads greatest and least, which ignore nulls: of a null and another value, it is the other."""
         if len(node.children) != 2 or sum(child.is_literal for child in node.children) != 1:
-            raise NotUnderstoodError("it has other arguments than one column and one constant")
+            raise NotUnderstoodError("its arguments are not one column and one constant")
         constant, other = sorted(node.children, key=lambda child: not child.is_literal)
         term, value = self.only(other), scalar_of(constant, constant.type())
         if not value.is_valid:

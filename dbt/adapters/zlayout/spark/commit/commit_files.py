@@ -261,8 +261,8 @@ def commit_files(
 ) -> Commit:
     """Commits a change of files with its curve and its index slices.
 
-    Commits that write no data do without it: another table type, a rollback, a refresh of the index, other formats to
-    publish.
+    Commits that write no data do not use it: conversions, rollbacks, refreshes of the index, and changes of the
+    published formats.
 
     Args:
         transaction: The transaction. If it overwrites the table, base slices replace those of the index.

@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.layout.compaction_plan import (
     still_whole,
 )
 from dbt.adapters.zlayout.publish.spark_manifest import published_version
+from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import TableRef
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import NewFiles, commit_files
@@ -329,7 +330,8 @@ def compact_inline(
     if table_type.compaction == "deferred":
         planned = work.schedule()
         if progress is not None and planned.groups:
-            progress(f"compaction of {planned.groups:,} file groups is planned; run zlayout_compact with execute: true")
+            groups = counted(planned.groups, "file group")
+            progress(f"compaction of {groups} is planned; run zlayout_compact with execute: true")
         return None
     done = work.run() if due else work.execute()
     if progress is not None:

@@ -160,7 +160,8 @@ def conflict(attempt: Attempt, winner: Commit, reason: str) -> ConflictError:
         then = "nothing of this commit is visible; run the model again; it will start from the new version"
     return ConflictError(
         f"{attempt.operation} {attempt.instant} began at {began}, but {winner.operation} {winner.instant} "
-        f"({winner.action.value}) made version {winner.version} in the meantime and {reason}: {then}"
+        f"({winner.action.value}) made version {winner.version} in the meantime and {reason}",
+        then,
     )
 
 

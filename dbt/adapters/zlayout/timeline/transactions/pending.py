@@ -328,10 +328,10 @@ def plans_to_execute(store: Store, action: Action, instant: str | None, table: s
 
 
 def unreadable_text(plan: PendingPlan) -> str:
-    """Says what became of a plan in which nothing can be read."""
+    """Returns a message about a plan that cannot be read."""
     return f"plan {plan.instant} was deleted without being executed, because its file cannot be read; make a new plan"
 
 
 def withdraw_scheduled(store: Store, plans: Iterable[PendingPlan]) -> None:
-    """Deletes plans that were executed or cannot be."""
+    """Deletes plans that have been or cannot be executed."""
     store.delete(each.path for each in plans)

@@ -66,12 +66,19 @@ def wait_for_maintenance(timeline: Timeline, instant: str, files: Sequence[State
         files = list_state_files(timeline.store)
 
 
-def wait_for_writers(timeline: Timeline, operation: str, tell: Callable[[str], None]) -> None:
+def wait_for_writers(
+    timeline: Timeline, operation: str, tell: Callable[[str], None], check: Callable[[], None] = lambda: None
+) -> None:
     """Waits for the user writes that are running now and that a write would conflict with. Not for later ones.
 
     A write that waits has begun nothing, so two writes never wait for each other. Those that start at the same moment
-    do not wait, and one of them runs into a conflict. ``tell`` receives a line for each write that is waited for, and
-    one every ten seconds while it takes longer.
+    do not wait, and one of them runs into a conflict.
+
+    Args:
+        timeline: The table's log.
+        operation: The write that waits.
+        tell: Receives a line for each write that is waited for, and one every ten seconds while it takes longer.
+        check: Called several times a second. The wait ends if it raises.
     """
     mine = kind_of(operation, removes_files=False)
     for pending in list_pending(timeline.store):
@@ -90,6 +97,7 @@ def wait_for_writers(timeline: Timeline, operation: str, tell: Callable[[str], N
             elif seconds >= lines * _SILENT_SECONDS:
                 tell(f"still waits for {what}, {seconds:,.0f} s")
             lines = 1 + int(seconds // _SILENT_SECONDS)
+            check()
             timeline.runtime.sleep(_LONG_WAIT_SECONDS)
 
 
