@@ -67,7 +67,7 @@ def test_a_table_whose_log_is_gone_is_told_and_saved_from_its_manifest(spark, le
         lambda: ZTable.for_name(fresh, name).append(rows(spark, 1)),
     ):
         with pytest.raises(
-            CorruptError, match=r"8\.compact is left: .* version 8, \d+ files.*ZTable.adopt.*full-refresh"
+            CorruptError, match=r"8\.compact is left: .* version 8, \d+ files?.*ZTable.adopt.*full-refresh"
         ):
             write()
     assert fresh.table(name).count() == 24
@@ -87,6 +87,23 @@ def test_a_full_refresh_leaves_a_folder_whose_log_is_gone(spark):
     anew = ZTable.write(spark, "z.lost_anew", rows(spark, 7), progress=lines.append)
     assert any("0.compact is left" in line and anew.location in line for line in lines)
     assert spark.table("z.lost_anew").count() == 7
+    assert content(folder) == before
+
+
+def test_a_table_without_its_identity_file_is_told_and_left_alone(spark):
+    table = ZTable.write(spark, "z.lost_identity", rows(spark))
+    folder = Path(table.location.removeprefix("file://"))
+    (folder / ".zlayout/table.json").unlink()
+    before = content(folder)
+    for attempt in (
+        lambda: ZTable.for_name(spark.newSession(), "z.lost_identity"),
+        lambda: ZTable.adopt(spark.newSession(), "z.lost_identity", managed=True),
+    ):
+        with pytest.raises(CorruptError, match=r"table\.json is gone, but the log is there; restore the file"):
+            attempt()
+    anew = ZTable.write(spark, "z.lost_identity", rows(spark, 7))
+    assert anew.location != table.location
+    assert spark.table("z.lost_identity").count() == 7
     assert content(folder) == before
 
 

@@ -19,7 +19,7 @@ _NO_VALUE = "no value"
 NO_INDEX_ROW = "the index has no row for this live file"
 LOST_FILE_ADVICE = (
     "read or roll back to a version without it, rebuild the table (--full-refresh), or give its rows up with "
-    "zlayout_refresh_index and drop_missing: true"
+    "zlayout_refresh_index and drop_missing: true, which needs a file group without logs"
 )
 MISSING_ON_DISK = f"the table lists this file, but it is not in the folder: queries fail; {LOST_FILE_ADVICE}"
 ORPHAN = "the file is in the folder, but no version lists it"

@@ -300,6 +300,7 @@ def _other_problems(table: TableFigures) -> Iterator[Problem]:
         if table.managed:
             # The command only names the files: what gives their rows up is no command to copy without a thought.
             what += "; restore or roll back, or give up the rows with zlayout_refresh_index and drop_missing: true"
+            what += ", which needs file groups without logs" if table.merges_on_read else ""
         yield Problem(Level.BROKEN, what, Command("verify" if table.managed else "refresh_index", name))
     if table.foreign_files:
         what = f"another tool put {counted(table.foreign_files, 'file')} into the folder, whose rows no reader sees"

@@ -18,8 +18,10 @@ from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.store.uri import escaped, qualified
 from dbt.adapters.zlayout.timeline.files.naming import (
+    LOG_FOLDER,
     METADATA_FOLDER,
     SPARK_MANIFEST_FOLDER,
+    TABLE_FILE,
     is_base_path,
 )
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
@@ -178,11 +180,12 @@ def _names(store: Store) -> list[str]:
 
 
 def check_log_not_lost(store: Store) -> None:
-    """Refuses a folder that has no log but a manifest of this adapter.
+    """Refuses a folder that has no log but a manifest of this adapter, or a log but no identity file.
 
     Raises:
         CorruptError: The folder is in that state; the message names what is left and the next step.
     """
+    _check_identity_not_lost(store)
     left = listed_paths(store)
     if left is not None:
         raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS if _has_logs(left[1]) else _ADOPT}")
@@ -192,14 +195,21 @@ def paths_to_adopt(store: Store) -> list[str] | None:
     """Returns the files listed by the manifest of a folder without a log; None if there is no manifest.
 
     Raises:
-        CorruptError: Some are log files, which cannot be read on their own.
+        CorruptError: Some are log files, which cannot be read on their own, or there is a log but no identity file.
     """
+    _check_identity_not_lost(store)
     left = listed_paths(store)
     if left is None:
         return None
     if _has_logs(left[1]):
         raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS}")
     return left[1]
+
+
+def _check_identity_not_lost(store: Store) -> None:
+    if not store.exists(TABLE_FILE) and store.list(LOG_FOLDER):
+        what = f"{store.root_uri}: {TABLE_FILE} is gone, but the log is there"
+        raise CorruptError(f"{what}; restore the file from a copy of the folder, or {_REBUILD}")
 
 
 def _problem(store: Store, version: int, paths: list[str]) -> str:
