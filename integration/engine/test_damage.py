@@ -90,21 +90,18 @@ def test_a_full_refresh_leaves_a_folder_whose_log_is_gone(spark):
     assert content(folder) == before
 
 
-def test_a_table_without_its_identity_file_is_told_and_left_alone(spark):
+def test_a_table_without_its_identity_file_is_told_and_goes_on_with_its_log(spark):
     table = ZTable.write(spark, "z.lost_identity", rows(spark))
+    table.append(rows(spark, 1))
     folder = Path(table.location.removeprefix("file://"))
     (folder / ".zlayout/table.json").unlink()
-    before = content(folder)
-    for attempt in (
-        lambda: ZTable.for_name(spark.newSession(), "z.lost_identity"),
-        lambda: ZTable.adopt(spark.newSession(), "z.lost_identity", managed=True),
-    ):
-        with pytest.raises(CorruptError, match=r"table\.json is gone, but the log is there; restore the file"):
-            attempt()
-    anew = ZTable.write(spark, "z.lost_identity", rows(spark, 7))
-    assert anew.location != table.location
-    assert spark.table("z.lost_identity").count() == 7
-    assert content(folder) == before
+    with pytest.raises(CorruptError, match=r"table\.json is gone, but the log is there\. Restore the file, or run"):
+        ZTable.for_name(spark.newSession(), "z.lost_identity")
+    saved = ZTable.adopt(spark.newSession(), "z.lost_identity", managed=True)
+    assert saved.version > 1
+    saved.append(rows(spark, 1))
+    assert spark.newSession().table("z.lost_identity").count() == 12
+    assert saved.verify(data=True).num_rows == 0
 
 
 def test_a_manifest_that_lists_files_that_are_gone_is_not_adopted(spark):

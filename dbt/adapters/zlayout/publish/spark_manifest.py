@@ -37,6 +37,10 @@ _ADOPT = (
     "To keep them, run ZTable.adopt(spark, '<schema>.<table>', zorder=[…], managed=True): they begin a new log. Or "
     + _REBUILD
 )
+_CONTINUE = (
+    "Restore the file, or run ZTable.adopt(spark, '<schema>.<table>', zorder=[…], managed=True), which goes on with "
+    "the log. Or " + _REBUILD
+)
 _HAS_LOGS = "Some of them are logs of a merge_on_read table, which cannot be adopted: " + _REBUILD
 
 
@@ -185,7 +189,8 @@ def check_log_not_lost(store: Store) -> None:
     Raises:
         CorruptError: The folder is in that state; the message names what is left and the next step.
     """
-    _check_identity_not_lost(store)
+    if not store.exists(TABLE_FILE) and store.list(LOG_FOLDER):
+        raise CorruptError(f"{store.root_uri}: {TABLE_FILE} is gone, but the log is there. {_CONTINUE}")
     left = listed_paths(store)
     if left is not None:
         raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS if _has_logs(left[1]) else _ADOPT}")
@@ -195,21 +200,14 @@ def paths_to_adopt(store: Store) -> list[str] | None:
     """Returns the files listed by the manifest of a folder without a log; None if there is no manifest.
 
     Raises:
-        CorruptError: Some are log files, which cannot be read on their own, or there is a log but no identity file.
+        CorruptError: Some are log files, which cannot be read on their own.
     """
-    _check_identity_not_lost(store)
     left = listed_paths(store)
     if left is None:
         return None
     if _has_logs(left[1]):
         raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS}")
     return left[1]
-
-
-def _check_identity_not_lost(store: Store) -> None:
-    if not store.exists(TABLE_FILE) and store.list(LOG_FOLDER):
-        what = f"{store.root_uri}: {TABLE_FILE} is gone, but the log is there"
-        raise CorruptError(f"{what}; restore the file from a copy of the folder, or {_REBUILD}")
 
 
 def _problem(store: Store, version: int, paths: list[str]) -> str:
