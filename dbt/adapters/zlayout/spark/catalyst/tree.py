@@ -77,7 +77,7 @@ class Budget:
         depth: Levels of a condition; a chain of ANDs or ORs is one level.
     """
 
-    def __init__(self, nodes: int = 50_000, calls: int = 1_000, seconds: float = 0.5, depth: int = 60) -> None:
+    def __init__(self, nodes: int = 50_000, calls: int = 1_000, seconds: float = 0.3, depth: int = 60) -> None:
         self._nodes, self._calls, self._until = nodes, calls, time.thread_time() + seconds
         self._most_nodes, self._most_calls, self._seconds, self.depth = nodes, calls, seconds, depth
 
