@@ -73,7 +73,7 @@ def test_what_is_set_is_read():
         ({**MERGING, "writer": "spark"}, "writer: 'spark' cannot write log files"),
         ({**MERGING, "compaction": "always"}, "compaction: 'always' is not one of inline, deferred, off"),
         ({**MERGING, "compact_every": 0}, "compact_every: 0 is not a whole number from 1"),
-        ({**MERGING, "compaction_min_log_ratio": -1}, "compaction_min_log_ratio: -1 is not a number from 0 on"),
+        ({**MERGING, "compaction_min_log_ratio": -1}, "compaction_min_log_ratio: -1 is not a number of at least 0"),
         ({**MERGING, "compaction_max_logs": 0}, "compaction_max_logs: 0 is not a whole number from 1"),
         ({**MERGING, "retain_deletes_hours": -1}, "retain_deletes_hours: -1 is not a number of hours from 0 to"),
         ({**MERGING, "log_max_size": "big"}, "log_max_size: 'big' is not a size"),
