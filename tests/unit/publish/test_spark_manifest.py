@@ -11,6 +11,7 @@ from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.publish.spark_manifest import (
     _steps_down,
     catch_up,
+    check_log_not_lost,
     is_published,
     listed_paths,
     manifest_path,
@@ -185,6 +186,14 @@ def test_the_files_that_a_manifest_shows_are_read_back(store) -> None:
     assert listed_paths(store) == (0, PATHS)
     catch_up(store, _overwrite(store, []))
     assert listed_paths(store) == (1, [])
+
+
+def test_a_lost_identity_file_is_damage_only_where_a_manifest_says_that_the_table_was_managed(store) -> None:
+    timeline = _overwrite(store, PATHS)
+    check_log_not_lost(store)  # as in a folder of other tools that was indexed
+    catch_up(store, timeline)
+    with pytest.raises(CorruptError, match=r"table\.json is gone, but the log is there\. Restore the file, or run"):
+        check_log_not_lost(store)
 
 
 def test_the_manifest_of_a_streaming_query_is_not_taken_for_ours(store) -> None:

@@ -33,14 +33,9 @@ _HEADER = "v1"
 _KEPT = 3
 _BLOCK_SIZE_BYTES = 128 * 1024 * 1024
 _REBUILD = "rebuild with --full-refresh, which leaves this folder untouched"
-_ADOPT = (
-    "To keep them, run ZTable.adopt(spark, '<schema>.<table>', zorder=[…], managed=True): they begin a new log. Or "
-    + _REBUILD
-)
-_CONTINUE = (
-    "Restore the file, or run ZTable.adopt(spark, '<schema>.<table>', zorder=[…], managed=True), which goes on with "
-    "the log. Or " + _REBUILD
-)
+_CALL = "run ZTable.adopt(spark, '<schema>.<table>', zorder=[…], managed=True)"
+_ADOPT = f"To keep them, {_CALL}: they begin a new log. Or {_REBUILD}"
+_CONTINUE = f"Restore the file, or {_CALL}, which goes on with the log. Or {_REBUILD}"
 _HAS_LOGS = "Some of them are logs of a merge_on_read table, which cannot be adopted: " + _REBUILD
 
 
@@ -184,16 +179,18 @@ def _names(store: Store) -> list[str]:
 
 
 def check_log_not_lost(store: Store) -> None:
-    """Refuses a folder that has no log but a manifest of this adapter, or a log but no identity file.
+    """Refuses a folder that has a manifest of this adapter, but no log or no identity file.
 
     Raises:
         CorruptError: The folder is in that state; the message names what is left and the next step.
     """
-    if not store.exists(TABLE_FILE) and store.list(LOG_FOLDER):
-        raise CorruptError(f"{store.root_uri}: {TABLE_FILE} is gone, but the log is there. {_CONTINUE}")
     left = listed_paths(store)
-    if left is not None:
-        raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS if _has_logs(left[1]) else _ADOPT}")
+    if left is None:
+        return
+    if not store.exists(TABLE_FILE) and store.list(LOG_FOLDER):
+        rescue = f"Restore the file, or {_REBUILD}" if _has_logs(left[1]) else _CONTINUE
+        raise CorruptError(f"{store.root_uri}: {TABLE_FILE} is gone, but the log is there. {rescue}")
+    raise CorruptError(f"{_problem(store, *left)}. {_HAS_LOGS if _has_logs(left[1]) else _ADOPT}")
 
 
 def paths_to_adopt(store: Store) -> list[str] | None:
