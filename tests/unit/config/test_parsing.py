@@ -187,6 +187,11 @@ def test_a_location_root_that_is_no_folder_is_a_problem(value: object) -> None:
         ),
         ("./lake", "location_root: './lake' is not absolute"),
         ("file:lake", "location_root: 'file:lake' is not absolute"),
+        (
+            "s3://",
+            "location_root: 's3://' names no bucket or container; write the whole URI, such as 's3://bucket/lake'",
+        ),
+        ("gs:/lake", "location_root: 'gs:/lake' names no bucket or container"),
         ("foo://data/lake", "location_root: 'foo://data/lake' has the scheme 'foo'"),
         ("dbfs:/lake", "location_root: 'dbfs:/lake' has the scheme 'dbfs' (a create there may overwrite)"),
     ],

@@ -60,7 +60,8 @@ def place_problem(location: str) -> str | None:
             return f"names the host {host!r}, which a file URI may not; write 'file:///path'"
         return None if _path_of_file_uri(location).startswith("/") else _NOT_ABSOLUTE
     if scheme in _CLOUD_SCHEMES | _HADOOP_SCHEMES:
-        return None
+        named = scheme in _HADOOP_SCHEMES or urlsplit(location).netloc
+        return None if named else f"names no bucket or container; write the whole URI, such as '{scheme}://bucket/lake'"
     allowed = ", ".join(["a local path", "file", *sorted(_CLOUD_SCHEMES | _HADOOP_SCHEMES)])
     reason = _REASONS.get(scheme, "it is not known to create a file only if it is absent")
     return (

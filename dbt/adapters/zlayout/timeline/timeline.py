@@ -8,7 +8,13 @@ from itertools import islice
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, StoreError, TableNotFoundError
+from dbt.adapters.zlayout.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    FileMissingError,
+    StoreError,
+    TableNotFoundError,
+)
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.json_file import RESTORE
 from dbt.adapters.zlayout.timeline.files.naming import (
@@ -123,9 +129,19 @@ class Timeline:
 
         Raises:
             AlreadyExistsError: Another writer has committed that version.
+            CorruptError: Something that is not a file has the name of the entry.
             StoreError: The store failed; it is unknown whether the version exists.
         """
-        self.store.create(log_path(commit.version), commit.to_json())
+        path = log_path(commit.version)
+        try:
+            self.store.create(path, commit.to_json())
+        except AlreadyExistsError as error:
+            if not self.store.exists(path):
+                raise CorruptError(
+                    f"{path} is not a file but a folder, a pipe or a broken link, so version {commit.version} cannot "
+                    "be written; remove it. If it was a log entry, restore that entry"
+                ) from error
+            raise
         snapshot = replay(before, [commit])
         # The version is committed; the rest only makes reading cheaper, so it may fail.
         with suppress(StoreError):

@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,7 +27,7 @@ from dbt.adapters.zlayout.timeline.files.table_file import (
 from dbt.adapters.zlayout.timeline.log.snapshot import row_count, version_from_hint
 from dbt.adapters.zlayout.timeline.retention.cleaning import clean
 from dbt.adapters.zlayout.timeline.retention.orphans import orphans
-from dbt.adapters.zlayout.timeline.retention.past import version_at_time, version_of_instant
+from dbt.adapters.zlayout.timeline.retention.past import last_clean, version_at_time, version_of_instant
 from dbt.adapters.zlayout.timeline.transactions.change import Change
 from dbt.adapters.zlayout.timeline.transactions.recovery import recover
 from dbt.adapters.zlayout.timeline.transactions.transaction import Transaction
@@ -95,6 +96,24 @@ def test_what_a_newer_release_has_written_asks_for_an_upgrade(table, fields) -> 
     for look in (table.timeline().snapshot, table.timeline().history, table.append):
         with pytest.raises(NewerFormatError, match=f"{path}.*upgrade"):
             look()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("gone")])
+def test_a_name_of_an_entry_that_is_no_file_ends_the_commit_with_what_to_do(table, make) -> None:
+    table.overwrite()
+    make(table.store.local_path(log_path(1)))
+    with pytest.raises(CorruptError, match=rf"{log_path(1)} is not a file .*remove it"):
+        table.append()
+    assert table.timeline().latest_version() == 0
+
+
+def test_the_error_about_a_damaged_record_of_a_clean_says_to_delete_it(table) -> None:
+    table.overwrite()
+    record = f"{CLEAN_FOLDER}/20240101000000000.json"
+    for content in (b"{", b"[]", b"{}", b'{"format_version": 1}'):
+        table.store.put(record, content)
+        with pytest.raises(CorruptError, match=rf"{record}.*; delete this file"):
+            last_clean(table.store)
 
 
 def test_a_damaged_hint_is_ignored(table) -> None:

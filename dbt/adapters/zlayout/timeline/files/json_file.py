@@ -17,8 +17,8 @@ def to_json_bytes(content: Mapping[str, Any]) -> bytes:
     return json.dumps({"format_version": FORMAT_VERSION, **content}, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def from_json_bytes(data: bytes, path: str) -> dict[str, Any]:
-    """Parses a JSON object written by `to_json_bytes`.
+def from_json_bytes(data: bytes, path: str, remedy: str = RESTORE) -> dict[str, Any]:
+    """Parses a JSON object written by `to_json_bytes`; ``remedy`` is what to do about a damaged one.
 
     Raises:
         CorruptError: It is not such an object.
@@ -30,9 +30,9 @@ def from_json_bytes(data: bytes, path: str) -> dict[str, Any]:
             # Unpaired surrogates cannot be written anywhere, so they are rejected here.
             json.dumps(content, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise CorruptError(f"{path} is not JSON ({error}); {RESTORE}") from error
+        raise CorruptError(f"{path} is not JSON ({error}); {remedy}") from error
     if not isinstance(content, dict):
-        raise CorruptError(f"{path} is not a JSON object; {RESTORE}")
+        raise CorruptError(f"{path} is not a JSON object; {remedy}")
     version = content.get("format_version")
     if type(version) is int and version > FORMAT_VERSION:
         raise NewerFormatError(
@@ -40,11 +40,13 @@ def from_json_bytes(data: bytes, path: str) -> dict[str, Any]:
             "a newer release of dbt-zlayout has written it: upgrade"
         )
     if version != FORMAT_VERSION:
-        raise CorruptError(f"{path} has format_version {version!r}, which no release has written; {RESTORE}")
+        raise CorruptError(f"{path} has format_version {version!r}, which no release has written; {remedy}")
     return content
 
 
-def read_fields(content: Mapping[str, Any], path: str, **types: type | tuple[type, ...]) -> tuple[Any, ...]:
+def read_fields(
+    content: Mapping[str, Any], path: str, remedy: str = RESTORE, /, **types: type | tuple[type, ...]
+) -> tuple[Any, ...]:
     """Returns the named fields of a JSON object, in the order of the arguments.
 
     Raises:
@@ -54,7 +56,7 @@ def read_fields(content: Mapping[str, Any], path: str, **types: type | tuple[typ
         if name not in content or not _is_of_type(content[name], type_):
             found = type(content[name]).__name__ if name in content else "nothing"
             raise CorruptError(
-                f"{path}: field {name!r} holds {found}; the file was damaged or written by other software; {RESTORE}"
+                f"{path}: field {name!r} holds {found}; the file was damaged or written by other software; {remedy}"
             )
     return tuple(content[name] for name in types)
 

@@ -25,6 +25,7 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 # In the summary of a version that dropped files which were missing from the folder.
 DROPPED, DROPPED_AS_MISSING = "dropped", "missing"
 _RECORDS_KEPT = 3
+_DELETE = "delete this file: it is the record of a clean, and old versions are not cleaned while it is here"
 # Above this number of files, one listing is cheaper than a request for each file.
 _STATS_BEFORE_LISTING = 200
 
@@ -63,10 +64,10 @@ def read_records(store: Store) -> dict[str, CleanRecord]:
     paths = [file.path for file in store.list(CLEAN_FOLDER)]
     for path in [path for path in paths if any(map(is_instant, instants_in_name(path)))]:
         with suppress(FileMissingError):  # another clean has just deleted it
-            content = from_json_bytes(store.read(path), path)
+            content = from_json_bytes(store.read(path), path, _DELETE)
             # Records of older releases have no field `failed`.
             fields = dict.fromkeys(CleanRecord.__dataclass_fields__, int)
-            found[path] = CleanRecord(*read_fields({"failed": 0, **content}, path, **fields))
+            found[path] = CleanRecord(*read_fields({"failed": 0, **content}, path, _DELETE, **fields))
     return found
 
 
