@@ -86,20 +86,15 @@ class Handles:
         return list(nodes) if function == self.shape else ["bigint"] * len(nodes)
 
 
-def leaf(kind: str, **fields: object) -> Lines:
-    return Lines([json.dumps([{"class": f"{PACKAGE}{kind}", **fields}])])
-
-
 def inner(kind: str, *children: Lines) -> Lines:
     return Lines([f"{len(children)}{PACKAGE}{kind}", *(line for child in children for line in child)])
 
 
-ID = leaf("AttributeReference", qualifier="[z, t]", name="id", dataType="long")
-TEXT = leaf("AttributeReference", qualifier="[z, t]", name="text", dataType="string")
+ID, TEXT = Lines(["@2=id"]), Lines(["@2=text"])
 
 
 def equals(number: int, operand: Lines = ID) -> Lines:
-    return inner("EqualTo", operand, leaf("Literal", value=str(number), dataType="long"))
+    return inner("EqualTo", operand, Lines([f"long={number}"]))
 
 
 def nested(kind: str, levels: int, expression: Lines) -> Lines:
@@ -162,7 +157,7 @@ def test_a_chain_of_one_connective_is_one_level(why_not: Any) -> None:
 
 
 def test_the_limit_of_calls_holds_for_all_conditions_together(why_not: Any) -> None:
-    like = inner("Like", TEXT, leaf("Literal", value="a%", dataType="string"))
+    like = inner("Like", TEXT, Lines(["string=a%25"]))
     told = "it takes more than 2 calls to Spark's plan"
     beyond = "only the text before the first wildcard can skip files"
     # One for the pattern, one for its text.

@@ -1,9 +1,10 @@
 """Reads a Catalyst expression into Python: its nodes in one call, its constants as Arrow scalars.
 
 An expression can have any size, and a shared graph can unfold to a tree larger than memory, so nodes are read in order
-until a budget is spent. One call transfers the shape of the tree and its leaves. Leaves come as JSON; inner nodes do
-not, because their ``TreeNode.toJSON`` doubles in size with each CASE inside a CASE. Types are fetched on demand, and so
-are constants that would lose something as text: dates, timestamps, bytes, and the members of an ``InSet``.
+until a budget is spent. One call transfers the shape of the tree and its leaves. Columns and constants come as short
+texts, and other leaves as JSON: ``TreeNode.toJSON`` takes a large part of a millisecond in the JVM for each leaf. For
+inner nodes it is not used at all, because its result doubles in size with each CASE inside a CASE. Types are fetched on
+demand, and so are constants that would lose something as text: dates, timestamps, bytes, and members of an ``InSet``.
 """
 
 from __future__ import annotations
@@ -27,9 +28,14 @@ from dbt.adapters.zlayout.spark.schema.types import arrow_type, type_word
 
 _PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 _SEPARATOR = "\x01\x02"
-# Number of children, class, and for a struct field its name as in a URL.
+# An inner node: number of children, class, and for a struct field its name as in a URL.
 _INNER = re.compile(r"(\d+)([^=]+)(?:=(.*))?")
+# A column: length of its qualifier, and its name as in a URL.
+_COLUMN = re.compile(r"@(\d+)=(.*)")
+# A constant that is not null: Spark's name for its type, and its text as in a URL.
+_CONSTANT = re.compile(r"([a-z][^=]*)=(.*)")
 _TO_TEXT = "(Ljava/lang/Object;)Ljava/lang/String;"
+_TO_BOOLEAN = "(Ljava/lang/Object;)Z"
 _MOST_SPELLED = 300
 # So few nodes are read whatever they take: the time is then that of a garbage collection in a large process.
 _FEW_NODES = 200
@@ -137,9 +143,10 @@ class _Handles:
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
         handles = jvm.lang.invoke.MethodHandles
-        kinds = ("LeafExpression", "Literal", "GetStructField")
-        leaf, literal, struct_field = (jvm.type(f"{_PACKAGE}{name}") for name in kinds)
+        kinds = ("LeafExpression", "Literal", "GetStructField", "AttributeReference")
+        leaf, literal, struct_field, column = (jvm.type(f"{_PACKAGE}{name}") for name in kinds)
         node, expression = "org.apache.spark.sql.catalyst.trees.TreeNode", f"{_PACKAGE}Expression"
+        types = "org.apache.spark.sql.types"
         is_instance = jvm.virtual("java.lang.Class", "isInstance", "(Ljava/lang/Object;)Z")
         text_of = jvm.static("java.lang.String", "valueOf", "(Ljava/lang/Object;)Ljava/lang/String;")
 
@@ -162,13 +169,36 @@ class _Handles:
         nothing = jvm.as_object(jvm.then(name, none_of_it), _TO_TEXT)
         value = jvm.as_object(jvm.virtual(f"{_PACKAGE}Literal", "value", "()Ljava/lang/Object;"), _OBJECT_TO_OBJECT)
         number = either(jvm.type("java.lang.Number"), text_of, nothing)
+        data_type = jvm.virtual(expression, "dataType", "()Lorg/apache/spark/sql/types/DataType;")
         kind = jvm.then(
-            jvm.virtual(expression, "dataType", "()Lorg/apache/spark/sql/types/DataType;"),
-            jvm.virtual("org.apache.spark.sql.types.DataType", "typeName", "()Ljava/lang/String;"),
+            data_type, jvm.virtual("org.apache.spark.sql.types.DataType", "typeName", "()Ljava/lang/String;")
         )
-        field_name = jvm.then(_field_name(jvm), jvm.fixed(concat, 0, "="))
-        field_of = jvm.of_one_argument(concat, [inner, jvm.as_object(field_name, _TO_TEXT)], _TO_TEXT)
-        self.shape = jvm.function(either(leaf, as_json, either(struct_field, field_of, inner)))
+
+        def with_text(first: Any, text: Any) -> Any:
+            """Returns the handle for two texts of a node, with '=' between them and the second as in a URL."""
+            second = jvm.then(text, jvm.fixed(encode, 1, "UTF-8"), jvm.fixed(concat, 0, "="))
+            return jvm.of_one_argument(concat, [jvm.as_object(each, _TO_TEXT) for each in (first, second)], _TO_TEXT)
+
+        encode = jvm.static("java.net.URLEncoder", "encode", "(Ljava/lang/String;Ljava/lang/String;)Ljava/lang/String;")
+        reference = f"{_PACKAGE}AttributeReference"
+        qualified = jvm.then(
+            jvm.virtual(reference, "qualifier", f"(){jvm.seq_type}"),
+            jvm.as_object(jvm.virtual("scala.collection.Seq", "length", "()I"), f"({jvm.seq_type})I"),
+            jvm.static("java.lang.String", "valueOf", "(I)Ljava/lang/String;"),
+            jvm.fixed(concat, 0, "@"),
+        )
+        column_text = with_text(qualified, jvm.virtual(reference, "name", "()Ljava/lang/String;"))
+        # Types with fields have no short name, so their constants come as JSON. A null is an instance of no class.
+        of_type = jvm.as_object(
+            is_instance.bindTo(jvm.type(f"{types}.AtomicType")), f"(L{types}.DataType;)Z".replace(".", "/")
+        )
+        is_atomic = jvm.as_object(jvm.then(data_type, of_type), _TO_BOOLEAN)
+        is_value = jvm.then(value, is_instance.bindTo(jvm.type("java.lang.Object")))
+        short = with_text(kind, jvm.then(value, text_of))
+        constant = handles.guardWithTest(is_value, handles.guardWithTest(is_atomic, short, as_json), as_json)
+        leaf_text = either(column, column_text, either(literal, constant, as_json))
+        field_of = with_text(inner, _field_name(jvm))
+        self.shape = jvm.function(either(leaf, leaf_text, either(struct_field, field_of, inner)))
         self.numbers = jvm.function(either(literal, jvm.then(value, number), nothing))
         self.types = jvm.function(kind)
         self._offer = jvm.virtual("java.util.concurrent.ArrayBlockingQueue", "offer", "(Ljava/lang/Object;)Z")
@@ -193,7 +223,7 @@ _OBJECT_TO_OBJECT = "(Ljava/lang/Object;)Ljava/lang/Object;"
 
 
 def _field_name(jvm: Jvm) -> Any:
-    """Returns the method handle that gives the name of a struct field, as in a URL.
+    """Returns the method handle that gives the name of a struct field.
 
     Its position says nothing: it counts in the struct that the query reads, without the fields that it does not need.
     """
@@ -202,9 +232,7 @@ def _field_name(jvm: Jvm) -> Any:
     ordinal = jvm.virtual(node, "ordinal", "()I")
     at = jvm.virtual("org.apache.spark.sql.types.StructType", "apply", f"(I)L{types}/StructField;")
     found = jvm.of_one_argument(at, [schema, ordinal], f"(L{node.replace('.', '/')};)L{types}/StructField;")
-    encode = jvm.static("java.net.URLEncoder", "encode", "(Ljava/lang/String;Ljava/lang/String;)Ljava/lang/String;")
-    name = jvm.virtual("org.apache.spark.sql.types.StructField", "name", "()Ljava/lang/String;")
-    return jvm.then(found, name, jvm.fixed(encode, 1, "UTF-8"))
+    return jvm.then(found, jvm.virtual("org.apache.spark.sql.types.StructField", "name", "()Ljava/lang/String;"))
 
 
 class _Tree:
@@ -251,7 +279,8 @@ class Node:
     """One node of a Catalyst expression.
 
     Attributes:
-        raw: Spark's JSON for a leaf; for other nodes the ``class``, and the ``field``, the name of a struct field.
+        raw: The ``class``, as in ``kind``; of a column the ``name`` and whether it is ``qualified``, of a constant its
+            ``dataType`` and ``value``, of a struct field the ``field``, its name. For other leaves: Spark's JSON.
         tree: The tree that has the node.
         position: Position of the node in the tree.
         size: Number of nodes in this subtree.
@@ -266,7 +295,7 @@ class Node:
     @property
     def kind(self) -> str:
         """The class name, without Catalyst's package."""
-        return str(self.raw["class"]).removeprefix(_PACKAGE)
+        return str(self.raw["class"])
 
     @property
     def is_literal(self) -> bool:
@@ -278,7 +307,7 @@ class Node:
         """Whether the node may be a field of `_metadata`, and not a column of that name."""
         if self.kind != "AttributeReference":
             return False
-        return is_of_files(str(self.raw["name"]), self.raw["qualifier"] not in ([], "[]"))
+        return is_of_files(str(self.raw["name"]), bool(self.raw["qualified"]))
 
     def nodes(self) -> Iterator[Node]:
         """Yields the node and all nodes below it."""
@@ -350,22 +379,30 @@ def tree_of(jvm: Jvm, expression: Any, budget: Budget) -> Node:
 def _linked(lines: Sequence[str], tree: _Tree) -> Node:
     """Links nodes to their children and returns the root. Read from the end, children come just before their parent."""
     pending: list[Node] = []
-    # Cached, because generated conditions name a few columns thousands of times.
-    leaves: dict[str, Mapping[str, Any]] = {}
+    # Cached, because generated conditions repeat a few operators and columns thousands of times.
+    parsed: dict[str, tuple[int, Mapping[str, Any]]] = {}
     for position in range(len(lines) - 1, -1, -1):
         line = lines[position]
-        inner = _INNER.fullmatch(line)
-        if inner is None:
-            if line not in leaves:
-                leaves[line] = json.loads(line)[0]
-            pending.append(Node(leaves[line], tree, position))
-        else:
-            children = [pending.pop() for _ in range(int(inner[1]))]
-            size = 1 + sum(each.size for each in children)
-            name = None if inner[3] is None else unquote_plus(inner[3])
-            pending.append(Node({"class": inner[2], "field": name}, tree, position, children, size))
+        if line not in parsed:
+            parsed[line] = _parsed(line)
+        count, raw = parsed[line]
+        children = [pending.pop() for _ in range(count)]
+        pending.append(Node(raw, tree, position, children, 1 + sum(each.size for each in children)))
     (root,) = pending
     return root
+
+
+def _parsed(line: str) -> tuple[int, Mapping[str, Any]]:
+    """Returns the number of children of a node, and what `Node.raw` holds of it."""
+    if (inner := _INNER.fullmatch(line)) is not None:
+        name = None if inner[3] is None else unquote_plus(inner[3])
+        return int(inner[1]), {"class": inner[2].removeprefix(_PACKAGE), "field": name}
+    if (column := _COLUMN.fullmatch(line)) is not None:
+        return 0, {"class": "AttributeReference", "name": unquote_plus(column[2]), "qualified": column[1] != "0"}
+    if (constant := _CONSTANT.fullmatch(line)) is not None:
+        return 0, {"class": "Literal", "dataType": constant[1], "value": unquote_plus(constant[2])}
+    fields = json.loads(line)[0]
+    return 0, {**fields, "class": str(fields["class"]).removeprefix(_PACKAGE)}
 
 
 def scalar_of(node: Node, kind: pa.DataType) -> pa.Scalar:
