@@ -44,12 +44,12 @@ LOWS = [0, 10, 20, 100, 110, 120, 0, 200]
 INSTANT = "20240101000000000"
 
 
-def files() -> DataFiles:
-    count = len(PARTS)
+def files(parts: Sequence[str] = PARTS) -> DataFiles:
+    count = len(parts)
     return DataFiles.from_columns(
         ("part",),
-        path=[f"part={part}/{number}.parquet" for number, part in enumerate(PARTS)],
-        partition_values=[PARTS],
+        path=[f"part={part}/{number}.parquet" for number, part in enumerate(parts)],
+        partition_values=[parts],
         row_count=[10] * 7 + [0],
         size_bytes=[1] * count,
         modified_ms=[1] * count,
@@ -136,6 +136,16 @@ def test_each_step_works_on_what_the_one_before_has_left() -> None:
     assert plan.candidates.tolist() == [True, True, False, False, False, False, True, False]
     assert plan.stage_of_file.tolist() == [-1, -1, 2, 0, 0, 0, -1, 1]
     assert sum(each.seconds for each in plan.stages) > 0
+
+
+@pytest.mark.parametrize(("parts", "left"), [("aaaaaaaa", 8), ("aaaabbbb", 0)])
+def test_many_conditions_are_evaluated_once_where_there_is_one_partition(parts: str, left: int) -> None:
+    live = files(list(parts))
+    many = Or(tuple(And((below(-each), below(each, OTHER))) for each in range(300)))
+    for expr, left_by_partitions in ((below(-1), 0), (many, left)):
+        plan = plan_scan(expr, live, index_of(live))
+        assert plan.stages[0].files_after == left_by_partitions
+        assert not plan.candidates.any()
 
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.exhaustive)])

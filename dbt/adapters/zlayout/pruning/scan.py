@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +36,8 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
 # Which of a table's files some statistics describe.
 Where = npt.NDArray[np.int64] | slice
+# An evaluation of more conditions than this is a large part of a scan's planning.
+_MANY_CONDITIONS = 500
 STAGES = ("partition_stats", "files", "column_stats", "expression_stats", "lookup", "bloom")
 
 
@@ -166,6 +169,9 @@ def plan_scan(  # noqa: C901 - one function per stage
 
     def by_partition() -> Flags:
         partitions = index.partition_statistics(files, columns)
+        # A single partition's bounds skip nothing that the bounds of its files keep, and cost a second evaluation.
+        if len(partitions.statistics.row_count) == 1 and _is_large(normal):
+            return np.ones(len(files), dtype=bool)
         possible = verdicts_of_normal(normal, _Named(partitions.statistics, columns)) != Verdict.SKIP
         kept: Flags = possible[partitions.partition_of_file]
         return kept
@@ -221,6 +227,10 @@ def plan_scan(  # noqa: C901 - one function per stage
     stage(STAGES[4], lambda: by_membership(lookups))
     stage(STAGES[5], by_filter)
     return ScanPlan(left, tuple(stages), stage_of_file)
+
+
+def _is_large(normal: Expr) -> bool:
+    return next(islice(leaves(normal), _MANY_CONDITIONS, None), None) is not None
 
 
 def _looks_for_values(normal: Expr) -> bool:
