@@ -117,6 +117,9 @@ def test_a_contract_orders_columns_and_enforces_not_null_and_types(dbt, spark, r
 def test_hooks_run_before_and_after_the_write(dbt, rows):
     assert dbt("run", "--select", "hooked").success
     assert rows("select what, n from main.hook_log") == [("after", 0), ("post", 10), ("pre", 0)]
+    outcome = dbt("run", "--select", "hooked", rows_expected=9)
+    assert not outcome.success
+    assert "not so many rows" in outcome.message("hooked")
 
 
 @pytest.mark.exhaustive

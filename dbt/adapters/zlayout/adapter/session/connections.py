@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dbt.adapters.contracts.connection import Connection, ConnectionState
+from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.exceptions.connection import FailedToConnectError
 from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt_common.clients.agate_helper import empty_table
 
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse
@@ -82,6 +83,19 @@ class ZlayoutConnectionManager(SparkConnectionManager):
             forget_files()
         finally:
             type(self)._stopped_by = None
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, Any]:
+        """Runs a statement, also a query whose rows nobody fetches: a hook may be `select assert_true(…)`."""
+        if fetch:
+            found: tuple[AdapterResponse, Any] = super().execute(sql, auto_begin, fetch, limit)
+            return found
+        sql = self._add_query_comment(sql)
+        _, cursor = self.add_query(sql, auto_begin)
+        with self.exception_handler(sql):
+            cursor.run()
+        return self.get_response(cursor), empty_table()  # type: ignore[no-untyped-call]
 
     @classmethod
     def get_response(cls, cursor: Any) -> ZlayoutAdapterResponse:  # noqa: ARG003 # Spark reports nothing about a statement
@@ -183,6 +197,12 @@ class SessionCursor:
             statement = statement % tuple(literal(value) for value in bindings)
         prepare(self._session, statement)
         self._frame = self._session.sql(statement)
+
+    def run(self) -> None:
+        """Runs a query without its rows. Any other statement has run already."""
+        native: Any = self.dataframe._jdf
+        if str(native.queryExecution().commandExecuted().nodeName()) != "CommandResult":
+            self.dataframe.write.format("noop").mode("overwrite").save()
 
     def fetchall(self) -> list[Row]:
         """Returns all rows."""
