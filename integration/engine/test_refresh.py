@@ -467,6 +467,17 @@ def test_an_orphan_outside_of_the_partitions_is_refused_and_one_inside_is_taken(
     assert spark.sql(f"select id, p from {name} where p = 9").collect() == [(7, 9)]
 
 
+def test_orphans_in_partitions_of_any_name_are_taken(spark, name):
+    values = ["b", "a b", "50%", "x/y", "é", "a=b", "[x]{y}*?", "%20", "+"]
+    listed = ", ".join(f"'{each}'" for each in values)
+    frame = spark.sql(f"select 1L as id, explode(array({listed})) as p")
+    table = ZTable.write(spark, name, frame, zorder=["id"], partition_by=["p"])
+    spark.sql(f"insert into {name} partition (p) select 9L as id, explode(array({listed})) as p")
+    assert table.refresh_index(take_orphans=True).files_added == len(values)
+    spark.catalog.refreshTable(name)
+    assert sorted(map(tuple, spark.table(name).collect())) == sorted((n, each) for n in (1, 9) for each in values)
+
+
 def test_what_a_dead_writer_left_is_never_taken(spark, name):
     table = managed(spark, name)
     folder = folder_of(table)

@@ -307,6 +307,7 @@ def _other_problems(table: TableFigures) -> Iterator[Problem]:
         if table.merges_on_read:
             yield Problem(Level.FAIR, f"{what}; upsert the rows, then delete the files")
         else:
+            what += "; delete files that a failed command left behind, and append the others"
             yield Problem(Level.FAIR, what, Command("refresh_index", name, {"take_orphans": True}))
     if table.index_gaps:
         yield Problem(

@@ -173,12 +173,14 @@ def test_a_plan_shows_what_a_lookup_would_read_and_each_group() -> None:
     groups = (
         PlannedGroup("", ("a", "b"), 10, 18_022, "overlap", 1, 0.25),
         PlannedGroup("day=3", ("c",), 10, 1, "large", 2, None),
+        PlannedGroup("day=4", ("d",), 10, 1, "all", 1, -0.12),
     )
-    plan = ClusterPlan(3, groups, before, after)
+    plan = ClusterPlan(4, groups, before, after)
     assert cluster_text({"main.events": ClusterSummary.of_dry_run(plan)}, as_json=False).splitlines() == [
-        "main.events: would rewrite 3 files → 3 (17.6 KiB); a point lookup would read 2.9 files (now 3.3)",
-        "  overlap        2 files → 1, 17.6 KiB, queries read 25% less of them",
+        "main.events: would rewrite 4 files → 4 (17.6 KiB); a point lookup would read 2.9 files (now 3.3)",
+        "  overlap        2 files → 1, 17.6 KiB, queries read 25% less",
         "  large           1 file → 2, 1 byte, day=3",
+        "  all             1 file → 1, 1 byte, queries read 12% more, day=4",
     ]
 
 

@@ -268,7 +268,11 @@ def _left_out(done: ClusterSummary) -> str:
 def _groups(plan: ClusterSummary) -> list[str]:
     lines = [
         f"  {each.reason:<8}{counted(len(each.paths), 'file'):>14} → {each.files_after:,}, {size_text(each.size_bytes)}"
-        + (f", queries read {each.saves:.0%} less of them" if each.saves is not None else "")
+        + (
+            ""
+            if each.saves is None
+            else f", queries read {abs(each.saves):.0%} {'less' if each.saves >= 0 else 'more'}"
+        )
         + (f", {each.partition}" if each.partition else "")
         for each in plan.groups[:_MOST_GROUPS]
     ]

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from dbt.adapters.zlayout.errors import ConflictError, UnsupportedError
 from dbt.adapters.zlayout.index.footers.footer import footer_table
 from dbt.adapters.zlayout.index.statistics.partitions import typed_partition_values
-from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef
+from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableRef, unescaped
 from dbt.adapters.zlayout.spark.commit.after_commit import AfterCommit
 from dbt.adapters.zlayout.spark.commit.commit_files import commit_files
 from dbt.adapters.zlayout.spark.commit.publish import publish_committed
@@ -232,7 +232,8 @@ def _check_columns(spark: SparkSession, name: TableRef, path: str, uri: str, bas
     try:
         # Otherwise Spark would read folders as partition columns.
         reader = spark.read.option(GLOB, False).option("recursiveFileLookup", True)
-        found = _types(raw_fields(reader.parquet(uri).schema.json()))
+        # Spark takes the text as a path, and decodes nothing.
+        found = _types(raw_fields(reader.parquet(unescaped(uri)).schema.json()))
     except Exception as error:
         raise UnsupportedError(f"{name}: {path} cannot be read: {short_message(error)}; {_NEXT}") from error
     wanted = _types(raw_fields(split_partition_columns(base.schema_json, base.partition_by)[0]))

@@ -174,7 +174,7 @@ class Compaction:
         opened = newest_managed(self.spark, self.name)
         if not opened.merges_on_read:
             raise UnsupportedError(
-                f"{self.name} has no logs to merge: its table_type is copy_on_write; zlayout_cluster rewrites its files"
+                f"{self.name} has no logs to merge: its table_type is copy_on_write; cluster it to rewrite its files"
             )
         return opened
 

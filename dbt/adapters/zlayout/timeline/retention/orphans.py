@@ -108,7 +108,8 @@ def foreign_text(count: int, *, merges_on_read: bool) -> str:
     take = (
         "read them and upsert their rows, then delete the files"
         if merges_on_read
-        else "append them with zlayout_refresh_index and take_orphans: true, or delete them"
+        else "append them with zlayout_refresh_index and take_orphans: true if their rows are new, or delete them: a "
+        "command that failed, such as an INSERT of Delta, may have left copies"
     )
     files, them = counted(count, "file"), "it" if count == 1 else "them"
     return f"another tool put {files} into the folder, and no version lists {them}, so no reader sees the rows; {take}"
