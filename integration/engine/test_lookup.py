@@ -264,6 +264,8 @@ def test_an_index_is_scheduled_by_one_job_and_built_by_another(spark):
     scheduled = table.build_index(lookup=["id"], bloom=["n"], stats_expressions=["n + 1"], schedule=True)
     assert (scheduled.lookup, scheduled.bloom, scheduled.stats_expressions) == (("id",), ("n",), ("n + 1",))
     assert (scheduled.files_read, scheduled.files_without) == (0, files)
+    explanation = ZTable.for_name(spark, "z.lookup_scheduled").explain(f"id = '{id_of(spark, 5)}'")
+    assert not any(explanation.conjuncts["advice"].to_pylist()), "it has the index, only not its entries"
     table.append(rows_of(spark, 4_000, 10))
     assert reads(table, f"id = '{id_of(spark, 4_005)}'") == files + 1
     assert reads(table, f"id = '{id_of(spark, 5)}'") == files  # the new file has entries

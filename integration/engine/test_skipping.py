@@ -69,6 +69,19 @@ def test_selective_conditions_read_few_files(spark, source, condition):
     assert 0 < kept <= total / 2
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "dt in (date'2100-01-01', null)",
+        "ts in (timestamp'2100-01-01', null)",
+        "ntz in (timestamp_ntz'2100-01-01', null)",
+    ],
+)
+def test_a_list_of_times_with_null_skips_files(spark, source, condition):
+    assert spark.table("z.skip").where(condition).count() == 0
+    assert index_of(spark).last_scan[0] == 0
+
+
 def test_joins_subqueries_and_partition_pruning_go_on_working(spark, source):
     query = "select count(*), sum(a.l) from {0} a join {0} b on a.i = b.i where a.i < 300 and b.l < 9000 and a.i in (select i from {0} where l < 5000)"
     source.createOrReplaceTempView("plain")

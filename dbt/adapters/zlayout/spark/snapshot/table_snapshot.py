@@ -12,11 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dbt.adapters.zlayout.config.table_config import OptionalIndexes
 from dbt.adapters.zlayout.errors import StoreError, TableNotFoundError, UnsupportedError
 from dbt.adapters.zlayout.index.slice_reading import SHARED, SHARED_FILTERS, SHARED_LOOKUPS
 from dbt.adapters.zlayout.index.table_index import CachedStatistics, TableIndex
 from dbt.adapters.zlayout.lazy import cached_property
-from dbt.adapters.zlayout.predicate.expr import Expr
+from dbt.adapters.zlayout.predicate.expr import EXPRESSION, Expr
+from dbt.adapters.zlayout.predicate.literals import column_name
 from dbt.adapters.zlayout.pruning.scan import (
     STAGES,
     PartitionCondition,
@@ -186,8 +188,17 @@ class TableSnapshot:
         return plan_scan(expr, self.files, self.statistics, before, stages_wanted)
 
     def report(self, plan: ScanPlan, expr: Expr, conditions: Sequence[PartitionCondition] = ()) -> ScanReport:
-        """Explains a scan plan of `scan`."""
-        return report_scan(plan, expr, self.files, self.statistics, conditions)
+        """Explains a scan plan of `scan`, and advises no index that the table has."""
+        found = report_scan(plan, expr, self.files, self.statistics, conditions)
+        indexed = {
+            path[1] if path[0] == EXPRESSION else column_name(path)
+            for _, columns in OptionalIndexes.of_stored(self.snapshot.layout).column_sets
+            for path in columns
+        }
+        conjuncts = tuple(
+            replace(each, looked_for=None) if each.looked_for in indexed else each for each in found.conjuncts
+        )
+        return replace(found, conjuncts=conjuncts)
 
     def all_files(self) -> npt.NDArray[np.bool_]:
         """Returns a mask that is True for every file."""
