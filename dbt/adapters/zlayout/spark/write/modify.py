@@ -256,7 +256,7 @@ class RowChange(ABC, Generic[Planned]):
         if schema.added:
             tell(f"new columns, null in the older rows: {', '.join(schema.added)}")
         if schema.dropped:
-            tell(f"columns dropped from the table, with the values of {rows}: {', '.join(schema.dropped)}")
+            tell(f"columns dropped from the table ({rows}): {', '.join(schema.dropped)}")
         if schema.retyped:
             tell(f"columns of a wider type: {', '.join(schema.retyped)}; {rows} will be rewritten")
 
