@@ -84,7 +84,9 @@ def _shown(paths: KeyPaths) -> str:
 def _gap(lacking: int, opened: TableSnapshot, what: str, here: str) -> str:
     have = "has" if lacking == 1 else "have"
     of = f"{lacking:,} of {counted(len(opened.files), 'file')}"
-    return f"{of} {have} no {what}{here}; {'zlayout_index' if opened.managed else 'zlayout_refresh_index'} adds them"
+    operation = "zlayout_index" if opened.managed else "zlayout_refresh_index"
+    who = f"{operation} in a session with the same settings" if here else operation
+    return f"{of} {have} no {what}{here}; {who} adds them"
 
 
 def lacking_files(spark: SparkSession, opened: TableSnapshot, layout: TableLayout) -> list[DataFiles]:
