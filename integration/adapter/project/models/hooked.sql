@@ -6,6 +6,7 @@
     ],
     post_hook=[
         "insert into {{ this.schema }}.hook_log select 'post', count(*) from {{ this }}",
+        "select make_interval(1, 2), map(1, 2), null, id, id from {{ this }}",
         "select assert_true(count(*) = " ~ var('rows_expected', 10) ~ ", 'not so many rows') from {{ this }}",
         after_commit("insert into {{ this.schema }}.hook_log values ('after', 0)"),
     ],

@@ -201,8 +201,10 @@ class SessionCursor:
     def run(self) -> None:
         """Runs a query without its rows. Any other statement has run already."""
         native: Any = self.dataframe._jdf
-        if str(native.queryExecution().commandExecuted().nodeName()) != "CommandResult":
-            self.dataframe.write.format("noop").mode("overwrite").save()
+        execution = native.queryExecution()
+        if str(execution.commandExecuted().nodeName()) != "CommandResult":
+            # Counts Spark's own rows: a frame that is counted computes no columns, and not every type can be written.
+            execution.toRdd().count()
 
     def fetchall(self) -> list[Row]:
         """Returns all rows."""
