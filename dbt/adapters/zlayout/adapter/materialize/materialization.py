@@ -223,8 +223,8 @@ class Materialization:
 
     def _unchanged(self, origin: Origin | None) -> ZlayoutAdapterResponse | None:
         """Returns the response of a run that has nothing to do. None if the model runs, after a line that says why."""
-        if not self._wanted.skip_unchanged:
-            return None
+        if not self._wanted.skip_unchanged or self._wanted.incremental.strategy == "microbatch":
+            return None  # batches always run, and a line for each of them would say so
         try:
             found = ZTable.for_name(self.session, self.relation.catalog_name).made_from()
             if found is None:
