@@ -265,14 +265,14 @@ def _left_out(done: ClusterSummary) -> str:
     return f"; skipped {files} in file groups with logs: compact the table first"
 
 
+def _saving(saves: float | None) -> str:
+    return "" if saves is None else f", queries read {abs(saves):.0%} {'less' if saves >= 0 else 'more'}"
+
+
 def _groups(plan: ClusterSummary) -> list[str]:
     lines = [
         f"  {each.reason:<8}{counted(len(each.paths), 'file'):>14} → {each.files_after:,}, {size_text(each.size_bytes)}"
-        + (
-            ""
-            if each.saves is None
-            else f", queries read {abs(each.saves):.0%} {'less' if each.saves >= 0 else 'more'}"
-        )
+        + _saving(each.saves)
         + (f", {each.partition}" if each.partition else "")
         for each in plan.groups[:_MOST_GROUPS]
     ]
