@@ -1,12 +1,15 @@
-"""What tests and benchmarks need beside the lock: small Python environments of their own, and jars of other engines."""
+"""What tests and benchmarks need beside the lock: small Python environments of their own, other engines, their jars."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -23,6 +26,8 @@ JARS = {
     },
     "hudi": {"3.5": ["org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.1"]},
 }
+TRINO = "io.trino:trino-server:476:tar.gz"
+JAVA_OF_TRINO = 24
 _JARS = ROOT / "build" / "jars"
 
 
@@ -58,7 +63,37 @@ def jar_settings(engine: str, spark: str) -> dict[str, str]:
     maven = shutil.which("mvn")
     if maven is None:
         return {"spark.jars.packages": ",".join(wanted)}
-    return {"spark.jars": ",".join(str(_jar(maven, each)) for each in wanted)}
+    return {"spark.jars": ",".join(str(_artifact(maven, each)) for each in wanted)}
+
+
+def java_home(at_least: int) -> Path | None:
+    """Return the home of a Java of at least that version: that of JAVA_HOME, or one below ``/usr/lib/jvm``."""
+    for home in (Path(os.environ.get("JAVA_HOME", "/nowhere")), *sorted(Path("/usr/lib/jvm").glob("*"))):
+        release = home / "release"
+        found = re.search(r'JAVA_VERSION="(\d+)', release.read_text("utf-8")) if release.exists() else None
+        if found and int(found[1]) >= at_least:
+            return home
+    return None
+
+
+def trino_home() -> Path:
+    """Return the folder of Trino's server, 0.9 GB. Maven fetches it, once.
+
+    Raises:
+        SystemExit: There is no Maven, or it cannot fetch.
+    """
+    _, name, version, _ = TRINO.split(":")
+    folder = _JARS / f"{name}-{version}"
+    if not folder.exists():
+        maven = shutil.which("mvn")
+        if maven is None:
+            raise SystemExit("Trino's server is fetched by Maven, mvn, which is not installed")
+        archive = _artifact(maven, TRINO)
+        with tempfile.TemporaryDirectory(dir=_JARS) as fresh, tarfile.open(archive) as packed:
+            packed.extractall(fresh, filter="tar")
+            (Path(fresh) / folder.name).rename(folder)
+        archive.unlink()
+    return folder
 
 
 def iceberg_rest_classpath() -> str:
@@ -82,13 +117,14 @@ def iceberg_rest_classpath() -> str:
     return f"{folder}/*"
 
 
-def _jar(maven: str, coordinates: str) -> Path:
-    _, name, version = coordinates.split(":")
-    jar = _JARS / f"{name}-{version}.jar"
-    if not jar.exists():
+def _artifact(maven: str, coordinates: str) -> Path:
+    """Return the file of ``group:name:version``, a jar, or of ``group:name:version:packaging``."""
+    _, name, version, packaging = f"{coordinates}:jar".split(":")[:4]
+    file = _JARS / f"{name}-{version}.{packaging}"
+    if not file.exists():
         copy = [maven, "-q", "-B", "dependency:copy", f"-Dartifact={coordinates}", f"-DoutputDirectory={_JARS}"]
         done = subprocess.run(copy, capture_output=True, text=True, check=False)
-        if done.returncode or not jar.exists():
-            told = (done.stdout + done.stderr).strip()[-500:] or "no jar came"
+        if done.returncode or not file.exists():
+            told = (done.stdout + done.stderr).strip()[-500:] or f"there is no {file}"
             raise SystemExit(f"Maven cannot fetch {coordinates}: {told}; try `{' '.join(copy)}`")
-    return jar
+    return file

@@ -44,7 +44,7 @@ def _glue(_):
 
 @contextmanager
 def _rest(folder):
-    port = _free_port()
+    port = free_port()
     settings = {
         "CATALOG_REST_PORT": str(port),
         "CATALOG_WAREHOUSE": f"file://{folder}/warehouse",
@@ -57,7 +57,7 @@ def _rest(folder):
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(command, env={**os.environ, **settings}, stdout=log, stderr=log)
     try:
-        _wait(lambda: _answers(f"http://127.0.0.1:{port}/v1/config"), server, folder / "server.log")
+        wait_for(lambda: _answers(f"http://127.0.0.1:{port}/v1/config"), server, folder / "server.log")
         yield {"type": "rest", "uri": f"http://127.0.0.1:{port}"}
     finally:
         server.terminate()
@@ -66,7 +66,7 @@ def _rest(folder):
 
 @contextmanager
 def _hive(folder):
-    port = _free_port()
+    port = free_port()
     settings = {
         "javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
         "datanucleus.schema.autoCreateAll": "true",
@@ -96,7 +96,7 @@ def _hive(folder):
 
         threading.Thread(target=serve, daemon=True).start()
         try:
-            _wait(lambda: _accepts(port), gateway.java_process, folder / "server.log")
+            wait_for(lambda: _accepts(port), gateway.java_process, folder / "server.log")
             yield {"type": "hive", "uri": f"thrift://127.0.0.1:{port}", "hive.hive2-compatible": "true"}
         finally:
             gateway.java_process.terminate()
@@ -107,7 +107,7 @@ def _with_jars_of_spark(classpath):
     return f"{classpath}:{Path(pyspark.__file__).parent}/jars/*"
 
 
-def _wait(ready, server, log):
+def wait_for(ready, server, log):
     until = time.monotonic() + 120
     while not ready():
         assert server.poll() is None, log.read_text()
@@ -115,7 +115,7 @@ def _wait(ready, server, log):
         time.sleep(0.2)
 
 
-def _free_port():
+def free_port():
     with socket.create_server(("127.0.0.1", 0)) as free:
         return free.getsockname()[1]
 

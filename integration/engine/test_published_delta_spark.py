@@ -50,6 +50,7 @@ class TestSparkWithDelta:
         source = f"delta.`{folder_of(table)}`"
         assert_conditions_mean_the_same(spark, delta_spark, source)
         files = len(table.snapshot().files)
+        assert delta_spark.ask(query=f"select k from {source}", files=True)["files"][0].as_py() == files
         for condition in ("k = 77", "d < date'0050-01-01'", "day >= date'2016-01-01'", "dec > 240"):
             kept = delta_spark.ask(query=f"select k from {source} where {condition}", files=True)["files"][0].as_py()
             assert 0 < kept <= files / 2, condition
