@@ -6,6 +6,9 @@ import os
 
 import pytest
 
+from dbt.adapters.zlayout.adapter.session.connections import SessionHandle
+from dbt.adapters.zlayout.errors import CancelledError
+
 
 def test_debug_prints_versions_folders_and_skipping(dbt, lake):
     outcome = dbt("debug")
@@ -71,3 +74,24 @@ def test_an_incremental_model_continues_a_zordered_table(dbt, rows):
 
 def test_variables_of_the_process_are_not_substituted_in_statements(dbt):
     assert dbt.rows_of(r"select '${env:HOME}' a, '${system:user.home}' b") == [("${env:HOME}", "${system:user.home}")]
+
+
+def test_what_spark_still_plans_at_a_cancellation_runs_no_further(dbt, lake, spark):
+    handle = SessionHandle(spark)
+    folder = lake / "planned"
+    query = (
+        "select /*+ repartition(50) */ id from range(20000) where java_method('java.lang.Thread', 'sleep', 5L) is null"
+    )
+    try:
+        cursor = handle.cursor()
+        cursor.execute(query)
+        handle.cancel()
+        # As if the thread had been in Spark all the time: its statement runs after the cancellation.
+        with pytest.raises(Exception, match=r"cancelled"):
+            spark.sql(f"insert overwrite directory '{folder}' using parquet {query}")
+        with pytest.raises(CancelledError):
+            cursor.run()
+    finally:
+        handle.close()
+    assert not list(folder.rglob("*.parquet"))
+    assert spark.range(3).count() == 3

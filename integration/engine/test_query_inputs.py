@@ -1,5 +1,6 @@
 """What a query reads, and what makes its rows unpredictable, as Spark analyses it."""
 
+import pyspark
 import pytest
 
 from dbt.adapters.zlayout import enable
@@ -113,6 +114,14 @@ def test_the_version_is_that_of_the_analysis(spark, tables):
 def test_rows_that_may_differ_are_told(spark, tables, sql, why):
     unknown = found(spark, sql).unknown
     assert any(why in each for each in unknown), unknown
+
+
+@pytest.mark.skipif(pyspark.__version__ < "4.1", reason="Spark has recursive queries from 4.1 on")
+def test_a_recursive_query_reads_what_it_starts_with(spark, tables):
+    sql = (
+        "with recursive r(n) as (select id from z.read_1 union all select n + 100 from r where n < 300) select n from r"
+    )
+    assert (list(found(spark, sql).sources), found(spark, sql).unknown) == (["z.read_1"], ())
 
 
 def test_texts_that_only_look_like_the_current_time_are_told_apart(spark, tables):

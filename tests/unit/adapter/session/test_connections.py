@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from multiprocessing import get_context
@@ -120,6 +122,29 @@ def test_cancelling_stops_the_jobs_of_this_connection(session: Session) -> None:
     handle.close()
     tag = session.events[0][1]
     assert session.events == [("tag", tag), ("cancel", tag), ("untag", tag)]
+
+
+def test_jobs_that_start_after_the_cancellation_are_stopped_until_the_connection_is_closed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_SECONDS_BETWEEN_CANCELLATIONS", 0.001)
+    handle = handle_of(session)
+    cursor = handle.cursor()
+    cursor.execute("select 1")
+    handle.cancel()
+    handle.cancel()
+    with pytest.raises(CancelledError):
+        cursor.run()
+    until = time.monotonic() + 20
+    while len(cancelled := [name for name, _ in session.events if name == "cancel"]) < 3:
+        assert time.monotonic() < until, cancelled
+        time.sleep(0.001)
+    handle.close()
+    threads = [each for each in threading.enumerate() if each.name == "zlayout-cancel"]
+    assert len(threads) < 2
+    for each in threads:
+        each.join(20)
+        assert not each.is_alive()
 
 
 def test_a_cancelled_connection_begins_nothing_more(session: Session) -> None:

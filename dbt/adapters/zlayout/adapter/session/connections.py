@@ -7,7 +7,7 @@ import math
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 _LOG = AdapterLogger("Zlayout")
+# A job that starts after a cancellation is not cancelled by it.
+_SECONDS_BETWEEN_CANCELLATIONS = 0.2
 Description = list[tuple[str, str, None, None, None, None, bool]]
 
 
@@ -110,7 +112,7 @@ class SessionHandle:
         self._session = session
         self._job_tag = f"dbt-{uuid.uuid4()}"
         self._is_used = False
-        self._cancelled = threading.Event()
+        self._cancelled, self._closed = threading.Event(), threading.Event()
 
     @property
     def session(self) -> SparkSession:
@@ -133,13 +135,28 @@ class SessionHandle:
         return SessionCursor(self.session)
 
     def cancel(self) -> None:
-        """Stops the Spark jobs of this connection. Its thread begins no other job, and commits nothing more."""
-        self._cancelled.set()
+        """Stops the Spark jobs of this connection, until it is closed. Its thread commits nothing more.
+
+        A statement that Spark still plans starts its jobs later.
+        """
+        if not self._cancelled.is_set():
+            self._cancelled.set()
+            self._cancel_jobs()
+            threading.Thread(target=self._cancel_later_jobs, name="zlayout-cancel", daemon=True).start()
+
+    def _cancel_later_jobs(self) -> None:
+        # It fails where the session has ended, with all its jobs.
+        with suppress(Exception):
+            while not self._closed.wait(_SECONDS_BETWEEN_CANCELLATIONS):
+                self._cancel_jobs()
+
+    def _cancel_jobs(self) -> None:
         with _unless_java_has_ended():
             self._session.sparkContext.cancelJobsWithTag(self._job_tag)
 
     def close(self) -> None:
         """Removes the job tag from the thread. The session stays open."""
+        self._closed.set()
         with _unless_java_has_ended():
             self._session.sparkContext.removeJobTag(self._job_tag)
         cancel_this_thread_by(None)
@@ -199,7 +216,12 @@ class SessionCursor:
         self._frame = self._session.sql(statement)
 
     def run(self) -> None:
-        """Runs a query without its rows. Any other statement has run already."""
+        """Runs a query without its rows. Any other statement has run already.
+
+        Raises:
+            CancelledError: The connection was cancelled.
+        """
+        check_not_cancelled()
         native: Any = self.dataframe._jdf
         execution = native.queryExecution()
         if str(execution.commandExecuted().nodeName()) != "CommandResult":

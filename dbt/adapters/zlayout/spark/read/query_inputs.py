@@ -53,7 +53,9 @@ _UNPREDICTABLE = {
     "SCALA_UDF": "it calls a function that is not Spark's",
 }
 # Leaves of a plan whose rows are part of the query's text.
-_OF_THE_TEXT = frozenset({"OneRowRelation", "Range", "CTERelationRef", "LocalRelation", "ResolvedInlineTable"})
+_OF_THE_TEXT = frozenset(
+    {"OneRowRelation", "Range", "CTERelationRef", "UnionLoopRef", "LocalRelation", "ResolvedInlineTable"}
+)
 _NAMES_OF_CURRENT_LIKE = re.compile(r"\b(current_\w+|localtimestamp|now|session_user|user)\(")
 # What only the text of a plan shows: Spark has no tree pattern for it, or not in every version.
 _UNPREDICTABLE_TEXT = {
