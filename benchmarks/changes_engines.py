@@ -7,7 +7,7 @@ import json
 from functools import partial
 
 from clustering_engines import session, wanted
-from merge_on_read_engines import merge_into_delta, what_it_wrote
+from merge_on_read_engines import merge_into, what_it_wrote
 
 FILES = 100
 COLUMNS = """
@@ -76,7 +76,7 @@ class Delta:
         return self.spark.sql(f"describe detail delta.`{self.folder}`").first().numFiles
 
     def merge(self, frame):
-        merge_into_delta(self.spark, self.folder, frame, "order_id")
+        merge_into(self.spark, f"delta.`{self.folder}`", frame, "order_id")
         last = self.spark.sql(f"describe history delta.`{self.folder}` limit 1").first()
         return int(last.operationMetrics.get("numTargetFilesRemoved", 0))
 

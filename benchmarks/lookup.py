@@ -6,7 +6,7 @@
 `index` needs no Spark: files of random keys of which only the entries exist, made by the writer's own functions, and
 one real file, whose key column is measured; bytes are those that the store was asked for. `table` writes real tables,
 upserts 1,000 random keys at a time and asks for one key, with this adapter with and without the index, with Delta and
-with Hudi and its record index, each in a process of its own on Spark 3.5.
+Iceberg without one, and with Hudi and its record index, each in a process of its own on Spark 3.5.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 INSTANT = "20260131235959999"
 KINDS = {"bigint": pa.int64(), "text": pa.string()}
 SEARCHES = 9
-ENGINES = ["without", "with", "delta", "hudi"]
+ENGINES = ["without", "with", "delta", "iceberg", "hudi"]
 
 
 class Counting(LocalStore):

@@ -6,7 +6,7 @@ Prints one line of JSON: seconds of the build, of each upsert, and of a query fo
 import json
 
 from clustering_engines import session, timed, wanted
-from merge_on_read_engines import merge_into_delta
+from merge_on_read_engines import merge_into
 
 COLUMNS = "sha2(cast(id as string), 256) order_id", "cast(id % 997 as int) day", "id % 1000003 amount"
 FILES = 32
@@ -50,7 +50,32 @@ class Delta:
         return self.spark.read.format("delta").load(self.folder)
 
     def upsert(self, frame):
-        merge_into_delta(self.spark, self.folder, frame, "order_id")
+        merge_into(self.spark, f"delta.`{self.folder}`", frame, "order_id")
+
+
+class Iceberg:
+    """Iceberg merge-on-read, with position deletes; MERGE joins with the key column."""
+
+    def __init__(self, spark, work, frame):
+        self.spark = spark
+        # Read when the catalog is first named.
+        spark.conf.set("spark.sql.catalog.ice.warehouse", str(work.out))
+        properties = {
+            "format-version": "2",
+            "write.merge.mode": "merge-on-read",
+            "write.parquet.compression-codec": "zstd",
+            "write.distribution-mode": "none",
+        }
+        writer = frame.repartitionByRange(FILES, "day").writeTo("ice.db.t").using("iceberg")
+        for key, value in properties.items():
+            writer = writer.tableProperty(key, value)
+        writer.create()
+
+    def read(self):
+        return self.spark.table("ice.db.t")
+
+    def upsert(self, frame):
+        merge_into(self.spark, "ice.db.t", frame, "order_id")
 
 
 class Hudi:
@@ -86,7 +111,7 @@ class Hudi:
         frame.write.format("hudi").options(**options).mode("append").save(self.folder)
 
 
-ENGINES = {"without": Without, "with": With, "delta": Delta, "hudi": Hudi}
+ENGINES = {"without": Without, "with": With, "delta": Delta, "iceberg": Iceberg, "hudi": Hudi}
 
 
 def main():

@@ -33,10 +33,10 @@ def what_it_wrote(folder, action):
     return seconds, outcome, {path: size for path, size in on_disk(folder).items() if before.get(path) != size}
 
 
-def merge_into_delta(spark, folder, frame, key):
+def merge_into(spark, table, frame, key):
     frame.createOrReplaceTempView("changes")
     spark.sql(
-        f"merge into delta.`{folder}` t using changes c on t.{key} = c.{key} "
+        f"merge into {table} t using changes c on t.{key} = c.{key} "
         "when matched then update set * when not matched then insert *"
     )
 
@@ -87,7 +87,7 @@ class Delta:
         return self.spark.read.format("delta").load(self.folder)
 
     def upsert(self, frame):
-        merge_into_delta(self.spark, self.folder, frame, "k")
+        merge_into(self.spark, f"delta.`{self.folder}`", frame, "k")
 
     def compact(self):
         self.spark.sql(f"optimize delta.`{self.folder}`").collect()
