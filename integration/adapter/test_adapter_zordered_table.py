@@ -119,7 +119,11 @@ def test_hooks_run_before_and_after_the_write(dbt, rows):
     assert rows("select what, n from main.hook_log") == [("after", 0), ("post", 10), ("pre", 0)]
     outcome = dbt("run", "--select", "hooked", rows_expected=9)
     assert not outcome.success
-    assert "not so many rows" in outcome.message("hooked")
+    message = outcome.message("hooked")
+    assert "post-hook 3 of 4 failed; the table was written before: " in message, message
+    assert "not so many rows" in message
+    outcome = dbt("run", "--select", "hooked", fails_before=True)
+    assert "pre-hook 3 of 3 failed; nothing was written: " in outcome.message("hooked"), outcome.message("hooked")
 
 
 @pytest.mark.exhaustive

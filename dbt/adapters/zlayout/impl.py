@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -24,7 +24,7 @@ from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, warn
+from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, as_errors_of, warn
 from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_relation
 from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization
 from dbt.adapters.zlayout.adapter.materialize.model_settings import (
@@ -670,6 +670,25 @@ class ZlayoutAdapter(SparkAdapter):
     def table_named(self, name: str, nodes: Nodes) -> str:
         """Returns the table of a model, given the model's name or ``schema.table``."""
         return table_of(name, nodes)
+
+    @available
+    def run_hooks(self, run: Callable[..., object], kind: str, hooks: Sequence[Mapping[str, Any]]) -> str:
+        """Runs the hooks of a model one by one, so that the error of one says that it is a hook's.
+
+        Spark has no transactions. Hooks outside of one run like the others, without the ``commit`` that dbt puts
+        before them.
+
+        Args:
+            run: dbt's macro ``run_hooks``.
+            kind: ``pre-hook`` or ``post-hook``.
+            hooks: What to run, in this order.
+        """
+        outcome = "nothing was written" if kind == "pre-hook" else "the table was written before"
+        for number, hook in enumerate(hooks, 1):
+            which = f"{kind} {number} of {len(hooks)}" if len(hooks) > 1 else kind
+            with as_errors_of(f"{which} failed; {outcome}"):
+                run([{"sql": hook["sql"], "transaction": True}])
+        return ""
 
     @available
     def string_literal(self, text: object) -> str:

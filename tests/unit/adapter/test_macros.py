@@ -317,6 +317,7 @@ class Run:
             write_table=lambda _, sql, __: order.append(f"write {sql}"),
             write_increment=lambda _, sql, __: order.append(f"add {sql}"),
             get_relation=lambda *_: existing,
+            run_hooks=lambda run, _, hooks: run(hooks),
         )
         self.stage = macro_stage(
             *_STAGED,

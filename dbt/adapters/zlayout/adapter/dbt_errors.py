@@ -42,6 +42,16 @@ def as_dbt_errors() -> Iterator[None]:
         raise DbtDatabaseError(short_message(error, innermost=True)) from error
 
 
+@contextmanager
+def as_errors_of(step: str) -> Iterator[None]:
+    """Puts the name of a step in front of the message of each of dbt's errors that it raises."""
+    try:
+        yield
+    except DbtRuntimeError as error:
+        error.msg = f"{step}: {error.msg}"
+        raise
+
+
 def warn(sentence: str) -> None:
     """Warns as dbt does. With --warn-error it raises, so it must come before the commit."""
     warn_or_error(AdapterEventWarning(name="Zlayout", base_msg=sentence, args=[]))

@@ -3,6 +3,7 @@
     pre_hook=[
         "create table if not exists {{ this.schema }}.hook_log (what string, n bigint) using parquet",
         "insert into {{ this.schema }}.hook_log values ('pre', 0)",
+        "select assert_true(" ~ (not var('fails_before', false)) ~ ", 'not now')",
     ],
     post_hook=[
         "insert into {{ this.schema }}.hook_log select 'post', count(*) from {{ this }}",

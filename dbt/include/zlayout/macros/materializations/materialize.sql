@@ -7,7 +7,7 @@
   {%- set adds = keeps_rows and not replaces and existing_relation is not none and existing_relation.is_table -%}
 
   {% do adapter.check_model(model) %}
-  {{ zlayout_run_hooks(pre_hooks | sort(attribute='transaction')) }}
+  {% do adapter.run_hooks(run_hooks, 'pre-hook', pre_hooks | sort(attribute='transaction')) %}
   {% do zlayout_run_header() %}
 
   {%- set code = zlayout_code_under_contract() | trim -%}
@@ -40,6 +40,6 @@
 
 {% macro zlayout_finish(existing_relation, target_relation, replaced) %}
   {% do apply_grants(target_relation, config.get('grants'), should_revoke(existing_relation, full_refresh_mode=replaced)) %}
-  {{ zlayout_run_hooks(post_hooks | sort(attribute='transaction', reverse=true)) }}
+  {% do adapter.run_hooks(run_hooks, 'post-hook', post_hooks | sort(attribute='transaction', reverse=true)) %}
   {{ return({'relations': [target_relation]}) }}
 {% endmacro %}

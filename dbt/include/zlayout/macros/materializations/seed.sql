@@ -14,7 +14,7 @@
   {% do adapter.check_model(model) %}
   {%- set agate_table = load_agate_table() -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
-  {{ zlayout_run_hooks(pre_hooks | sort(attribute='transaction')) }}
+  {% do adapter.run_hooks(run_hooks, 'pre-hook', pre_hooks | sort(attribute='transaction')) %}
 
   {% do store_result('main', response=adapter.write_seed(target_relation, agate_table, model, keeps_columns)) %}
 

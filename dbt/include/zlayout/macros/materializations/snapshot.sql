@@ -10,7 +10,7 @@
   {%- endif -%}
 
   {% do adapter.check_model(model) %}
-  {{ zlayout_run_hooks(pre_hooks | sort(attribute='transaction')) }}
+  {% do adapter.run_hooks(run_hooks, 'pre-hook', pre_hooks | sort(attribute='transaction')) %}
   {% do zlayout_run_header() %}
 
   {%- set exists = existing_relation is not none -%}

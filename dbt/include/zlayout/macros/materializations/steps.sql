@@ -49,13 +49,3 @@
   where false
   limit 0
 {% endmacro %}
-
-
-{#- Spark has no transactions. Hooks outside a transaction run like the others, without the `commit` that dbt puts before them. -#}
-{% macro zlayout_run_hooks(hooks) %}
-  {%- set plain_hooks = [] -%}
-  {%- for hook in hooks -%}
-    {%- do plain_hooks.append({'sql': hook.get('sql'), 'transaction': true}) -%}
-  {%- endfor -%}
-  {{ run_hooks(plain_hooks) }}
-{% endmacro %}
