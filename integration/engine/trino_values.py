@@ -7,14 +7,16 @@ from decimal import Decimal
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 
-def plain(value):
-    """A value as a text of its own kind: structs and maps as lists, times with a zone in the milliseconds that Trino has."""
+def plain(value, digits=6):
+    """A value as a text of its own kind: structs and maps as lists, times with a zone as seconds of so many digits."""
     if isinstance(value, dict):
-        return [plain(each) for each in value.values()]
+        return [plain(each, digits) for each in value.values()]
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [plain(each, digits) for each in value]
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
-        return f"{((value - _EPOCH) // dt.timedelta(microseconds=1) + 500) // 1000} ms"
+        left_out = 10 ** (6 - digits)
+        whole = ((value - _EPOCH) // dt.timedelta(microseconds=1) + left_out // 2) // left_out
+        return f"{whole * left_out} microseconds"
     if isinstance(value, (bytes, bytearray)):
         return value.hex()
     return str(value) if isinstance(value, (Decimal, dt.date)) else value
