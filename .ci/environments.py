@@ -85,10 +85,7 @@ def trino_home() -> Path:
     _, name, version, _ = TRINO.split(":")
     folder = _JARS / f"{name}-{version}"
     if not folder.exists():
-        maven = shutil.which("mvn")
-        if maven is None:
-            raise SystemExit("Trino's server is fetched by Maven, mvn, which is not installed")
-        archive = _artifact(maven, TRINO)
+        archive = _artifact(_maven("Trino's server"), TRINO)
         with tempfile.TemporaryDirectory(dir=_JARS) as fresh, tarfile.open(archive) as packed:
             packed.extractall(fresh, filter="tar")
             (Path(fresh) / folder.name).rename(folder)
@@ -105,9 +102,7 @@ def iceberg_rest_classpath() -> str:
     pom = ROOT / ".ci" / "iceberg-rest.xml"
     folder = _JARS / f"iceberg-rest-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     if not folder.exists():
-        maven = shutil.which("mvn")
-        if maven is None:
-            raise SystemExit("Iceberg's REST catalog needs Maven, mvn, to get its jars")
+        maven = _maven("Iceberg's REST catalog")
         with tempfile.TemporaryDirectory() as fresh:
             copy = [maven, "-q", "-B", "-f", pom, "dependency:copy-dependencies", f"-DoutputDirectory={fresh}"]
             done = subprocess.run(copy, capture_output=True, text=True, check=False)
@@ -115,6 +110,13 @@ def iceberg_rest_classpath() -> str:
                 raise SystemExit(f"Maven cannot fetch what {pom} names: {(done.stdout + done.stderr).strip()[-500:]}")
             shutil.copytree(fresh, folder, dirs_exist_ok=True)
     return f"{folder}/*"
+
+
+def _maven(wanted: str) -> str:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise SystemExit(f"{wanted} needs Maven, mvn, to get its files")
+    return maven
 
 
 def _artifact(maven: str, coordinates: str) -> Path:

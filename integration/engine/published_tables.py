@@ -156,6 +156,25 @@ def assert_conditions_mean_the_same(spark, engine, source, but=frozenset()):
     assert len(found) == len(set(found))
 
 
+def assert_skips_files(engine, source, files, conditions):
+    """Another engine keeps at most half of the files for each condition, and all of them without one."""
+
+    def kept(query):
+        return engine.ask(query=query, files=True)["files"][0].as_py()
+
+    assert kept(f"select k from {source}") == files
+    for condition in conditions:
+        assert 0 < kept(f"select k from {source} where {condition}") <= files / 2, condition
+
+
+def assert_follows_commits(spark, engine, table, source):
+    """Another engine finds plain Spark's rows after each of `changes`; `source` is the table's name there."""
+    for _ in changes(spark, table):
+        wanted = sorted(map(tuple, spark.table(table.name).select("k", "v", "p").collect()))
+        found = engine.ask(query=f"select k, v, p from {source}")
+        assert sorted(tuple(row.values()) for row in found.to_pylist()) == wanted
+
+
 def rows_of(table, columns):
     """The rows of some columns, in an order of their own; unlike `==`, this tells -0.0 from 0.0 and finds NaN."""
     return sorted(map(repr, table.select(columns).to_pylist()))

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import environments
 from catalogs import free_port, wait_for
 
-CONNECTORS = {"delta_lake": "delta-lake", "iceberg": "iceberg"}
+CONNECTORS = ("delta-lake", "iceberg")
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def trino_of(folder, catalogs):
     }
     (folder / "plugin").mkdir(parents=True)
     # Each connector takes seconds to load, and there are sixty of them.
-    for each in CONNECTORS.values():
+    for each in CONNECTORS:
         (folder / "plugin" / each).symlink_to(home / "plugin" / each)
     (folder / "config.properties").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     (folder / "catalog").mkdir()

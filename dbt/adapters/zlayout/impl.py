@@ -672,7 +672,7 @@ class ZlayoutAdapter(SparkAdapter):
         return table_of(name, nodes)
 
     @available
-    def run_hooks(self, run: Callable[..., object], kind: str, hooks: Sequence[Mapping[str, Any]]) -> str:
+    def run_hooks(self, run: Callable[..., object], kind: str, hooks: Sequence[Mapping[str, Any]]) -> None:
         """Runs the hooks of a model one by one, so that the error of one says that it is a hook's.
 
         Spark has no transactions. Hooks outside of one run like the others, without the ``commit`` that dbt puts
@@ -688,7 +688,6 @@ class ZlayoutAdapter(SparkAdapter):
             which = f"{kind} {number} of {len(hooks)}" if len(hooks) > 1 else kind
             with as_errors_of(f"{which} failed; {outcome}"):
                 run([{"sql": hook["sql"], "transaction": True}])
-        return ""
 
     @available
     def string_literal(self, text: object) -> str:
