@@ -26,8 +26,9 @@ from planning import bounds_of
 from pyiceberg.catalog.memory import InMemoryCatalog
 from pyiceberg.table import StaticTable
 
+from dbt.adapters.zlayout.config.table_config import PublishingConfig
 from dbt.adapters.zlayout.index.slice_writing import slice_path, write_slices
-from dbt.adapters.zlayout.publish.formats import FORMATS as PUBLISHED
+from dbt.adapters.zlayout.publish.formats import publish_formats
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
@@ -139,8 +140,9 @@ class Table:
             schema_json = None if replaced else SCHEMA_JSON
             transaction.commit(Change(files, removes=tuple(gone), schema_json=schema_json), dict(self.index))
 
-    def publish(self, name: str) -> None:
-        PUBLISHED[name].catch_up(self.store, self.timeline, TABLE_ID, 24)
+    def publish(self, *names: str) -> None:
+        for _, error in publish_formats(self.store, self.timeline, TABLE_ID, PublishingConfig(names), 24):
+            raise error
 
     def _files(self, count: int, instant: str) -> DataFiles:
         groups = [f"{self._number + each:016x}" for each in range(count)]
@@ -178,17 +180,17 @@ def told(spent: Sequence[np.ndarray]) -> str:
     return f"{shown(np.mean(spent, axis=0))}, at most {shown(np.max(spent, axis=0))}"
 
 
-def commits(name: str, files: int) -> None:
+def commits(names: Sequence[str], files: int) -> None:
     """Merges of some files, each published: what the commit takes, and what publishing adds."""
     with tempfile.TemporaryDirectory() as folder:
         table = Table(Path(folder), files)
-        first = measured(lambda: table.publish(name))
-        print(f"{name}: {files:,} files are published for the first time in {shown(first)}")
+        first = measured(lambda: table.publish(*names))
+        print(f"{' and '.join(names)}: {files:,} files are published for the first time in {shown(first)}")
         for touched in TOUCHED:
             commit, published = [], []
             for _ in range(ROUNDS):
                 commit.append(measured(lambda touched=touched: table.commit(Operation.MERGE, touched)))
-                published.append(measured(lambda: table.publish(name)))
+                published.append(measured(lambda: table.publish(*names)))
             print(
                 f"  a commit that replaces {touched:,} files: {told(commit)}; published {told(published)}", flush=True
             )
@@ -231,9 +233,11 @@ def main() -> None:
     parser.add_argument("--formats", nargs="+", default=list(FORMATS), choices=list(FORMATS))
     given = parser.parse_args()
     os.fsync = lambda _: None  # making the tables is not measured
-    for name in given.formats:
+    together = [given.formats] if len(given.formats) > 1 else []
+    for names in [*([name] for name in given.formats), *together]:
         for files in given.files:
-            commits(name, files)
+            commits(names, files)
+    for name in given.formats:
         for files in (SMALL, max(given.files)):
             openings(name, files)
 

@@ -27,12 +27,12 @@ from dbt.adapters.zlayout.publish.publication import (
     LOG_RECORDS,
     TABLE_ID,
     VERSION,
+    Source,
     changes_base_rows,
     check_written_by,
     mark,
     oldest_seen,
     read_if_there,
-    stored_statistics,
 )
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.store.uri import escaped
@@ -44,7 +44,6 @@ from dbt.adapters.zlayout.timeline.files.naming import is_base_path, is_own_name
 from dbt.adapters.zlayout.timeline.log.entry import TableState
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 FOLDER = "_delta_log"
 # Written by no other software, so engines that write Delta tables refuse to write to this one. All can read it.
@@ -53,7 +52,8 @@ _HINT = f"{FOLDER}/_last_checkpoint"
 _COMMIT = re.compile(r"([0-9]{20})\.json")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
 _CHECKPOINT_EVERY = 10
-# A checkpoint holds all files, so large tables get fewer. Readers read at most this many commits after one.
+# A checkpoint holds all files, so large tables get fewer; their first one comes with their first commit, since readers
+# read it faster than so many lines. Readers read at most this many commits after one.
 _MOST_COMMITS = 100
 _FILES_PER_COMMIT = 1_000
 _REDO = "switch publishing off (zlayout_publish with off: true) and on again, which writes a new one"
@@ -185,7 +185,7 @@ def published_since(store: Store, table_id: str, since_ms: float) -> DeltaVersio
     return _read_published(store, oldest_seen(published_ms, max(published_ms), since_ms), table_id)
 
 
-def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
+def catch_up(source: Source, table_id: str, retain_hours: float) -> None:
     """Publishes every version that the Delta log does not show yet, oldest first; the newest if there is no Delta log.
 
     A commit is a function of the version, and its file is created only if it does not exist. So it does not matter how
@@ -197,6 +197,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
         CorruptError: The Delta log is damaged.
         StoreError: The store failed.
     """
+    store, timeline = source.store, source.timeline
     # In this order: a version is published after its commit, so the newest version is never older than the one seen.
     files = store.list(FOLDER)
     seen, newest = _published_in(store, files, table_id), timeline.snapshot()
@@ -204,7 +205,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
         withdraw(store, table_id)
     written = None
     while seen is None or (seen.version, seen.instant) != (newest.version, newest.instant):
-        following, content = _next(store, timeline, table_id, seen, newest)
+        following, content = _next(source, table_id, seen, newest)
         try:
             store.create(commit_path(following.number), content)
             seen = written = following
@@ -213,7 +214,7 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
             if seen == before:
                 raise
     if written is not None or _has_cut_checkpoint(store, files):
-        _checkpoint_if_due(store, seen, table_id, newest, retain_hours)
+        _checkpoint_if_due(source, seen, table_id, newest, retain_hours)
 
 
 def withdraw(store: Store, table_id: str) -> None:
@@ -231,32 +232,30 @@ def withdraw(store: Store, table_id: str) -> None:
     store.delete_tree(FOLDER)
 
 
-def _next(
-    store: Store, timeline: Timeline, table_id: str, seen: DeltaVersion | None, newest: Snapshot
-) -> tuple[DeltaVersion, bytes]:
+def _next(source: Source, table_id: str, seen: DeltaVersion | None, newest: Snapshot) -> tuple[DeltaVersion, bytes]:
     """Returns the next Delta commit after the one that readers see."""
     if seen is None:
-        return _commit(store, table_id, 0, newest, newest.files, (), None, newest)
-    if seen.version >= newest.version or timeline.read(seen.version).instant != seen.instant:
+        return _commit(source, table_id, 0, newest, newest.files, (), None, newest)
+    if seen.version >= newest.version or source.commit(seen.version).instant != seen.instant:
         # The table's log has lost versions that Delta's readers have seen: the Delta table goes on with what is left.
-        return _jump(store, table_id, seen, newest)
-    commit = timeline.read(seen.version + 1)
+        return _jump(source, table_id, seen, newest)
+    commit = source.commit(seen.version + 1)
     removed = [escaped(path) for path in commit.removes if is_base_path(path)]
     snapshot = None
     if commit.layout.get("table_type"):
-        snapshot = newest if commit.version == newest.version else timeline.snapshot(commit.version)
+        snapshot = newest if commit.version == newest.version else source.timeline.snapshot(commit.version)
     try:
-        return _commit(store, table_id, seen.number + 1, commit, commit.adds, removed, seen.schema, snapshot)
+        return _commit(source, table_id, seen.number + 1, commit, commit.adds, removed, seen.schema, snapshot)
     except UnsupportedError:
         if commit.version == newest.version:
             raise
         # A file that readers would misread may be gone again by now.
-        return _jump(store, table_id, seen, newest)
+        return _jump(source, table_id, seen, newest)
 
 
-def _jump(store: Store, table_id: str, seen: DeltaVersion, newest: Snapshot) -> tuple[DeltaVersion, bytes]:
+def _jump(source: Source, table_id: str, seen: DeltaVersion, newest: Snapshot) -> tuple[DeltaVersion, bytes]:
     """Returns a Delta commit that leads from what readers see to the newest version, whatever lies between."""
-    live, _ = _replayed(store, seen.number)
+    live, _ = _replayed(source.store, seen.number)
     as_shown = {(each["path"], each["size"], each["modificationTime"]) for each in live.select(_IDENTITY).to_pylist()}
     files = newest.files
     stored = (files[name].to_pylist() for name in ("path", "size_bytes", "modified_ms"))
@@ -264,11 +263,11 @@ def _jump(store: Store, table_id: str, seen: DeltaVersion, newest: Snapshot) -> 
     kept = {path for path, _, _ in there}
     gone = [path for path in live["path"].to_pylist() if path not in kept]
     added = files.take(pa.array([at for at, each in enumerate(there) if each not in as_shown], pa.int64()))
-    return _commit(store, table_id, seen.number + 1, newest, added, gone, None, newest, data_change=True)
+    return _commit(source, table_id, seen.number + 1, newest, added, gone, None, newest, data_change=True)
 
 
 def _commit(
-    store: Store,
+    source: Source,
     table_id: str,
     number: int,
     state: TableState,
@@ -282,7 +281,7 @@ def _commit(
     """Returns a Delta commit and what its readers see.
 
     Args:
-        store: The table's folder, with the index.
+        source: The table.
         number: Delta's number of it.
         state: The version to show.
         added: Files to add.
@@ -293,7 +292,7 @@ def _commit(
     """
     hidden = 0 if snapshot is None else log_files(snapshot.files).total_rows
     data_change = changes_base_rows(state) if data_change is None else data_change
-    adds = _adds(store, state, base_files(added), data_change)
+    adds = _adds(source, state, base_files(added), data_change)
     again = {each["path"] for each in adds}
     lines: list[Mapping[str, Any]] = [
         {
@@ -343,12 +342,12 @@ def _schema_digest(state: TableState) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _adds(store: Store, state: TableState, files: DataFiles, data_change: bool) -> list[dict[str, Any]]:
+def _adds(source: Source, state: TableState, files: DataFiles, data_change: bool) -> list[dict[str, Any]]:
     if not len(files):
         return []
     paths = contiguous(files["path"])
-    column_stats = stored_statistics(store, state, files)
-    for each in opened(store, [path for path in paths.to_pylist() if not is_own_name(path)]):
+    column_stats = source.statistics(state, files)
+    for each in opened(source.store, [path for path in paths.to_pylist() if not is_own_name(path)]):
         check_readable(each, state, column_stats, "delta")
     kinds = {each["name"]: each["type"] for each in json.loads(state.schema_json)["fields"]}
     columns = [partition_texts(files.partition_values(name), name, kinds[name]) for name in files.partition_by]
@@ -393,21 +392,25 @@ def _read_published(store: Store, number: int, table_id: str) -> DeltaVersion:
 
 
 def _checkpoint_if_due(
-    store: Store, written: DeltaVersion, table_id: str, state: Snapshot, retain_hours: float
+    source: Source, written: DeltaVersion, table_id: str, state: Snapshot, retain_hours: float
 ) -> None:
     """Writes a checkpoint after some commits, whenever the columns have changed, and in place of a damaged one.
 
+    Writes the first one of a large table at once.
+
     DuckDB reads values of all files since the last checkpoint in the newest types, even of files that are removed.
     """
-    files, number = store.list(FOLDER), written.number
-    newest, schema = _newest_checkpoint(store, files, table_id)
+    store, number = source.store, written.number
+    files = store.list(FOLDER)
     commits = min(_MOST_COMMITS, max(_CHECKPOINT_EVERY, len(state.files) // _FILES_PER_COMMIT))
-    if number - newest < commits and schema == written.schema:
-        return
+    if len(state.files) <= _FILES_PER_COMMIT or _numbers(files, _CHECKPOINT):
+        newest, schema = _newest_checkpoint(store, files, table_id)
+        if number - newest < commits and schema == written.schema:
+            return
     try:
         live, others = _replayed(store, number)
     except CorruptError:
-        live, others = _of_state(store, state, table_id)
+        live, others = _of_state(source, state, table_id)
     parts = [_rows(name, pa.array([each], _CHECKPOINT_SCHEMA.field(name).type)) for name, each in others.items()]
     parts.append(_rows("add", live.to_struct_array().combine_chunks()))
     table = pa.concat_tables(parts)
@@ -466,11 +469,11 @@ def _is_cut(hint: Mapping[str, Any], files: Sequence[StoredFile]) -> bool:
     return any(each.path == path and each.size_bytes != hint.get("sizeInBytes", each.size_bytes) for each in files)
 
 
-def _of_state(store: Store, state: Snapshot, table_id: str) -> tuple[pa.Table, dict[str, Any]]:
+def _of_state(source: Source, state: Snapshot, table_id: str) -> tuple[pa.Table, dict[str, Any]]:
     """Returns what `_replayed` would return if the log were whole, from the version that it shows."""
     adds = [
         {**each, "partitionValues": list(each["partitionValues"].items())}
-        for each in _adds(store, state, base_files(state.files), data_change=False)
+        for each in _adds(source, state, base_files(state.files), data_change=False)
     ]
     others = {
         "txn": _transaction(state, table_id),

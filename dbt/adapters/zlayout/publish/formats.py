@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.publish import delta_log, iceberg_table
 from dbt.adapters.zlayout.publish.catalog_registration import register, what_lags_in_catalogs
 from dbt.adapters.zlayout.publish.delta_log import leaf_types
 from dbt.adapters.zlayout.publish.iceberg_schema import columns_taken_for_one
-from dbt.adapters.zlayout.publish.publication import lag_of
+from dbt.adapters.zlayout.publish.publication import Source, lag_of
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -53,7 +53,7 @@ class PublishedFormat(Protocol):
         """Returns the oldest of what they have seen since a time."""
         ...
 
-    def catch_up(self, store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
+    def catch_up(self, source: Source, table_id: str, retain_hours: float) -> None:
         """Publishes what is not published yet."""
         ...
 
@@ -134,7 +134,7 @@ def publish_formats(
     Yields:
         Each format and each entry of a catalog that failed, with its error. The others are published anyway.
     """
-    formats = publishing.formats or ()
+    formats, source = publishing.formats or (), Source(store, timeline)
     failed = set()
     if publishing.formats is not None and "iceberg" not in formats:
         # First of all: an entry must not lead to metadata that is gone.
@@ -142,7 +142,7 @@ def publish_formats(
     for name, each in FORMATS.items():
         try:
             if name in formats:
-                each.catch_up(store, timeline, table_id, retain_hours)
+                each.catch_up(source, table_id, retain_hours)
             else:
                 each.withdraw(store, table_id)
         except Exception as error:  # noqa: PERF203 - a format must not stop the others, nor the commit

@@ -16,6 +16,7 @@ import struct
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -277,14 +278,14 @@ def _searched(content: bytes, manifest: ManifestFile, gone: Collection[bytes], a
     inherited = [manifest.added_snapshot_id, manifest.sequence_number, manifest.sequence_number]
     kept, deleted = [], []
     for block in _blocks(content, content.index(_SYNC) + len(_SYNC)):
-        head, tail = _head_of(block)
+        head, tail = place = _head_of(block)
         status = block[head]
         if status == _DELETED:
             continue
         if block[block.index(prefix, head, tail) : tail] in gone:
-            deleted.append(_changed(block, _DELETED, inherited, address.snapshot_id))
+            deleted.append(_changed(block, place, _DELETED, inherited, address.snapshot_id))
         else:
-            kept.append(block if status == _EXISTING else _changed(block, _EXISTING, inherited))
+            kept.append(block if status == _EXISTING else _changed(block, place, _EXISTING, inherited))
     if (len(kept), len(deleted)) != (live_files(manifest) - len(gone), len(gone)):
         raise ValueError("it has other files than the lists say")
     return b"".join(kept), b"".join(deleted)
@@ -292,22 +293,24 @@ def _searched(content: bytes, manifest: ManifestFile, gone: Collection[bytes], a
 
 def _cut_out(content: bytes, gone: Collection[bytes], address: Address) -> tuple[bytes, bytes]:
     """Returns the entries that stay and those of files that go, from a manifest of files from before its snapshot."""
-    blocks = []
+    blocks, deleted = [], []
+    known: list[int | None] = [None, None, None]
     for location in gone:
         # No path has what separates blocks.
         name = _varint(len(location)) + location
         at = content.index(name)
         begin, end = content.rindex(_SYNC, 0, at) + len(_SYNC), content.index(_SYNC, at) + len(_SYNC)
-        if _head_of(content[begin:end])[1] != at + len(name) - begin:
+        block = content[begin:end]
+        place = _head_of(block)
+        if place[1] != at + len(name) - begin:
             raise ValueError(f"{location!r} is in a block that it did not write")
         blocks.append((begin, end))
+        deleted.append(_changed(block, place, _DELETED, known, address.snapshot_id))
     kept, start = [], content.index(_SYNC) + len(_SYNC)
     for begin, end in sorted(blocks):
         kept.append(content[start:begin])
         start = end
     kept.append(content[start:])
-    known: list[int | None] = [None, None, None]
-    deleted = [_changed(content[begin:end], _DELETED, known, address.snapshot_id) for begin, end in blocks]
     return b"".join(kept), b"".join(deleted)
 
 
@@ -432,6 +435,7 @@ def _number(content: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
+@lru_cache(maxsize=4096)
 def _varint(number: int) -> bytes:
     value = (number << 1) ^ (number >> 63)
     found = bytearray()
@@ -475,9 +479,18 @@ def _head_of(block: bytes) -> tuple[int, int]:
     return begin, begin + size
 
 
-def _changed(block: bytes, status: int, inherited: Sequence[int | None], snapshot_id: int | None = None) -> bytes:
-    """Returns the block of a file with another status, and perhaps as that of another snapshot."""
-    head, tail = _head_of(block)
+def _changed(
+    block: bytes,
+    place: tuple[int, int],
+    status: int,
+    inherited: Sequence[int | None],
+    snapshot_id: int | None = None,
+) -> bytes:
+    """Returns the block of a file with another status, and perhaps as that of another snapshot.
+
+    ``place`` is the block's `_head_of`.
+    """
+    head, tail = place
     numbers, start = _snapshot_and_sequences(block, head + 1)
     known = [own if own is not None else other for own, other in zip(numbers, inherited, strict=True)]
     if snapshot_id is not None:

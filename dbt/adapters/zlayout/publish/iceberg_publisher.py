@@ -67,17 +67,16 @@ from dbt.adapters.zlayout.publish.publication import (
     LOG_RECORDS,
     TABLE_ID,
     VERSION,
+    Source,
     changes_base_rows,
-    stored_statistics,
 )
-from dbt.adapters.zlayout.store import Store, StoredFile
+from dbt.adapters.zlayout.store import StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.instant import HOUR_MS
 from dbt.adapters.zlayout.timeline.files.naming import is_base_path, is_own_name
 from dbt.adapters.zlayout.timeline.log.entry import Commit, TableState
 from dbt.adapters.zlayout.timeline.log.file_slices import base_files, log_files
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 _T = TypeVar("_T")
 _MAPPING = "schema.name-mapping.default"
@@ -132,9 +131,9 @@ class _Manifests:
 class Publisher:
     """Makes the next metadata of one table."""
 
-    def __init__(self, store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
-        self._store = store
-        self._timeline = timeline
+    def __init__(self, source: Source, table_id: str, retain_hours: float) -> None:
+        self._source = source
+        self._store = store = source.store
         self._table_id = table_id
         self._retain_ms = int(retain_hours * HOUR_MS)
         # A local disk gains little.
@@ -152,10 +151,10 @@ class Publisher:
             # Numbers of an earlier publication are lower, so that a file of a publisher from then is never the newest.
             return self._whole_version(newest.version + 1, newest, None, listed)
         moved = seen.metadata.get("location") != self._location
-        if moved or seen.version >= newest.version or self._timeline.read(seen.version).instant != seen.instant:
+        if moved or seen.version >= newest.version or self._source.commit(seen.version).instant != seen.instant:
             # The folder was moved or copied, or the log has lost versions that readers have seen.
             return self._whole_version(seen.number + 1, newest, seen, listed)
-        commit = self._timeline.read(seen.version + 1)
+        commit = self._source.commit(seen.version + 1)
         try:
             return self._next_version(commit, seen, newest, listed)
         except UnsupportedError:
@@ -171,7 +170,7 @@ class Publisher:
         schema = IcebergSchema.of(commit.schema_json, commit.partition_by)
         files = self._files_of(seen) if may_continue(seen.metadata, schema) else None
         if files is None:
-            state = newest if newest.version == commit.version else self._timeline.snapshot(commit.version)
+            state = newest if newest.version == commit.version else self._source.timeline.snapshot(commit.version)
             return self._whole_version(seen.number + 1, state, seen, listed)
         added, removed = _changed_files(commit, files)
         records = _log_records(newest) if newest.version == commit.version else None
@@ -239,7 +238,7 @@ class Publisher:
             keys = {f"p{position}": files.partition_values(name) for position, name in enumerate(files.partition_by)}
             rows = pa.table({**keys, "row": pa.array(range(len(files)), pa.int64())})
             files = files.take(contiguous(rows.sort_by([*order, ("row", "ascending")])["row"]))
-        column_stats = stored_statistics(self._store, state, files)
+        column_stats = self._source.statistics(state, files)
         new = self._new_files(column_stats, schema, files, seen, address)
         manifests = self._manifests([], new, _FILES.empty_table(), schema, len(files), address)
         table = _sized(files).append_column("manifest", pa.array(manifests.of_added, pa.string()))
@@ -263,7 +262,7 @@ class Publisher:
         """Writes what a commit changes: its files, and again the manifests that lose files or are not full."""
         path = self._relative(current_snapshot(seen.metadata)["manifest-list"])
         before = read_manifest_list(self._store.read(path), path)
-        column_stats = stored_statistics(self._store, commit, added)
+        column_stats = self._source.statistics(commit, added)
         new = self._new_files(column_stats, schema, added, seen, address)
         kept = files.filter(pc.invert(pc.is_in(files["path"], value_set=contiguous(removed["path"]))))
         manifests = self._manifests(before, new, removed, schema, kept.num_rows + len(added), address)

@@ -21,10 +21,9 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     read_published,
     to_bytes,
 )
-from dbt.adapters.zlayout.publish.publication import mark, oldest_seen, read_if_there
+from dbt.adapters.zlayout.publish.publication import Source, mark, oldest_seen, read_if_there
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
-from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 
 def published(store: Store, table_id: str) -> IcebergVersion | None:
@@ -67,7 +66,7 @@ def published_since(store: Store, table_id: str, since_ms: float) -> IcebergVers
     return read_published(store, [each for each in listed if metadata_numbers([each]) == [number]], table_id)
 
 
-def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: float) -> None:
+def catch_up(source: Source, table_id: str, retain_hours: float) -> None:
     """Publishes every version that the Iceberg table does not show yet, oldest first; the newest if there is none.
 
     What is written depends only on the version and on the metadata before it, and the metadata file is created only
@@ -86,10 +85,11 @@ def catch_up(store: Store, timeline: Timeline, table_id: str, retain_hours: floa
         raise UnsupportedError(
             "publishing as Iceberg needs pyiceberg; install it with: pip install 'dbt-zlayout[iceberg]'"
         ) from error
+    store, timeline = source.store, source.timeline
     # In this order: a version is published after its commit, so the newest version is never older than the one seen.
     listed = store.list(FOLDER)
     seen, newest = read_published(store, listed, table_id), timeline.snapshot()
-    publisher = Publisher(store, timeline, table_id, retain_hours)
+    publisher = Publisher(source, table_id, retain_hours)
     while seen is None or not _is_current(store, seen, newest):
         try:
             following = publisher.write_next(seen, newest, {each.path for each in listed})

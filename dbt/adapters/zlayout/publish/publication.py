@@ -13,10 +13,12 @@ import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.errors import FileMissingError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.index.table_index import TableIndex
+from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import MOVES_ROWS
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.log.entry import TableState
+from dbt.adapters.zlayout.timeline.log.entry import Commit, TableState
+from dbt.adapters.zlayout.timeline.timeline import Timeline
 
 TABLE_ID, VERSION, INSTANT = "zlayout.table_id", "zlayout.version", "zlayout.instant"
 # The key that counts records in logs of the version, which readers do not see.
@@ -67,12 +69,39 @@ def changes_base_rows(state: TableState) -> bool:
     return state.operation not in MOVES_ROWS or bool(state.layout.get("table_type"))
 
 
-def stored_statistics(store: Store, state: TableState, files: DataFiles) -> pa.Table:
-    """Returns what the index of a version has about files, as `TableIndex.stored`."""
-    # Mostly the commit's own slices have all files. Only a rollback adds older ones.
-    own = {name: [path for path in paths if state.instant in path] for name, paths in state.index.items()}
-    column_stats = TableIndex(store, own).stored(files)
-    return column_stats if column_stats.num_rows >= len(files) else TableIndex(store, state.index).stored(files)
+class Source:
+    """The table that is published. The formats share one, so that each version is read once for all of them.
+
+    Args:
+        store: The table's folder.
+        timeline: Its log.
+    """
+
+    def __init__(self, store: Store, timeline: Timeline) -> None:
+        self.store, self.timeline = store, timeline
+        self._commits: dict[int, Commit] = {}
+        self._statistics: tuple[str, pa.Array, pa.Table] | None = None
+
+    def commit(self, version: int) -> Commit:
+        """Returns the log entry of a version, as `Timeline.read`."""
+        if version not in self._commits:
+            before = {each: commit for each, commit in self._commits.items() if each == version - 1}
+            self._commits = {**before, version: self.timeline.read(version)}
+        return self._commits[version]
+
+    def statistics(self, state: TableState, files: DataFiles) -> pa.Table:
+        """Returns what the index of a version has about files, as `TableIndex.stored`."""
+        paths = contiguous(files["path"])
+        known = self._statistics
+        if known is not None and known[0] == state.instant and known[1].equals(paths):
+            return known[2]
+        # Mostly the commit's own slices have all files. Only a rollback adds older ones.
+        own = {name: [path for path in slices if state.instant in path] for name, slices in state.index.items()}
+        found = TableIndex(self.store, own).stored(files)
+        if found.num_rows < len(files):
+            found = TableIndex(self.store, state.index).stored(files)
+        self._statistics = (state.instant, paths, found)
+        return found
 
 
 def lag_of(readers: str, newest: int, look: Callable[[], int | None]) -> Iterator[str]:
