@@ -38,6 +38,8 @@ PLACE = ("__zl_slot", "__zl_nth_file", "__zl_row_index")
 DELETED = "__zl_deleted"
 
 _IS_SPARK_3 = pyspark.__version__.startswith("3.")
+# From 4.1 on, Spark's Parquet files have arrays, maps and structs of NULL.
+_HAS_NESTED_VOID = not pyspark.__version__.startswith(("3.", "4.0."))
 _LOG_COLUMNS = {OP: "string", INSTANT: "long", SEQ: "long"}
 
 
@@ -60,12 +62,12 @@ def checked_schema(schema_json: str) -> pa.Schema:
 
 
 def _has_void(kind: Any) -> bool:
-    """Returns whether a column of a type cannot be written or read: Spark 4 knows arrays and structs of NULL."""
+    """Returns whether a column of a type cannot be written or read by this Spark."""
     if not isinstance(kind, dict):
         return bool(kind == "void")
     parts: list[Any] = [each["type"] for each in kind.get("fields", ())]
     parts += [kind[name] for name in ("elementType", "keyType", "valueType") if name in kind]
-    if _IS_SPARK_3:
+    if not _HAS_NESTED_VOID:
         return any(map(_has_void, parts))
     return kind.get("keyType") == "void" or any(isinstance(each, dict) and _has_void(each) for each in parts)
 
