@@ -72,12 +72,15 @@ build: venv ## wheel and source archive in dist/
 bench-%: check-machine venv ## benchmarks/%.py
 	$(BIN)/python benchmarks/$(subst -,_,$*).py $(ARGS)
 
+RESOLVE = $(BIN)/uv --no-config pip compile --universal --python-version 3.10 --generate-hashes --quiet
+
 # dbt-core 1.12 requires a package that is built from what it fetches elsewhere, and needs it only for --use-v2-parser:
 # .ci/not-installed.txt. Lock files of older releases of dbt-core hold only what differs from requirements.lock.
-lock: venv ## the lock anew, from pyproject.toml; .ci/dbt-*.lock too
-	$(BIN)/uv --no-config pip compile pyproject.toml --group dev --excludes .ci/not-installed.txt \
-	  --universal --python-version 3.10 --generate-hashes --upgrade --quiet -o requirements.lock
+lock: venv ## the lock anew, from pyproject.toml; most locks of .ci/ too
+	$(RESOLVE) pyproject.toml --group dev --excludes .ci/not-installed.txt --upgrade -o requirements.lock
 	$(BIN)/python .ci/dbt_locks.py
+	printf '%s\n' daft deltalake pyarrow | $(RESOLVE) - --no-annotate --no-header --upgrade -o .ci/daft.lock
+	printf '%s\n' trino pyarrow | $(RESOLVE) - --no-annotate --no-header --upgrade -o .ci/trino.lock
 
 clean: ## removes what make, the tests and the demo made
 	rm -rf $(VENV) .venv-* build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
