@@ -53,6 +53,14 @@ def test_an_unchanged_model_writes_nothing_and_says_so(dbt, spark):
     assert skipped(run(dbt))
 
 
+def test_the_error_of_a_hook_says_that_the_model_was_skipped(dbt, spark):
+    failed = dbt("run", "--select", "skips", dbt_vars={"hook_fails": True})
+    assert not failed.success
+    version = ZTable.for_name(spark, "main.skips").version
+    assert f"post-hook failed after the model itself succeeded (unchanged since v{version}: " in failed.message("skips")
+    assert skipped(run(dbt))
+
+
 def test_a_process_that_runs_dbt_again_sees_the_files_of_other_processes(dbt, spark):
     folder = Path(urlsplit(spark.sql("describe extended main.others").where("col_name = 'Location'").first()[1]).path)
     assert skipped(run(dbt))

@@ -672,7 +672,9 @@ class ZlayoutAdapter(SparkAdapter):
         return table_of(name, nodes)
 
     @available
-    def run_hooks(self, run: Callable[..., object], kind: str, hooks: Sequence[Mapping[str, Any]]) -> None:
+    def run_hooks(
+        self, run: Callable[..., object], kind: str, hooks: Sequence[Mapping[str, Any]], response: object = None
+    ) -> None:
         """Runs the hooks of a model one by one, so that the error of one says that it is a hook's.
 
         Spark has no transactions. Hooks outside of one run like the others, without the ``commit`` that dbt puts
@@ -682,11 +684,12 @@ class ZlayoutAdapter(SparkAdapter):
             run: dbt's macro ``run_hooks``.
             kind: ``pre-hook`` or ``post-hook``.
             hooks: What to run, in this order.
+            response: What the model has done; None before it.
         """
-        outcome = "nothing was written" if kind == "pre-hook" else "the table was written before"
+        outcome = "; nothing was written" if response is None else f" after the model itself succeeded ({response})"
         for number, hook in enumerate(hooks, 1):
             which = f"{kind} {number} of {len(hooks)}" if len(hooks) > 1 else kind
-            with as_errors_of(f"{which} failed; {outcome}"):
+            with as_errors_of(f"{which} failed{outcome}"):
                 run([{"sql": hook["sql"], "transaction": True}])
 
     @available

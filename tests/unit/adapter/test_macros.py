@@ -317,7 +317,7 @@ class Run:
             write_table=lambda _, sql, __: order.append(f"write {sql}"),
             write_increment=lambda _, sql, __: order.append(f"add {sql}"),
             get_relation=lambda *_: existing,
-            run_hooks=lambda run, _, hooks: run(hooks),
+            run_hooks=lambda run, _, hooks, response=None: run(hooks),
         )
         self.stage = macro_stage(
             *_STAGED,
@@ -332,6 +332,7 @@ class Run:
             run_hooks=lambda hooks: order.extend(f"hook {hook['sql']}" for hook in hooks),
             write=lambda _: "",
             store_result=lambda name, response: order.append(f"store {name}"),
+            load_result=lambda name: SimpleNamespace(response=f"response of {name}"),
             should_revoke=lambda *_, full_refresh_mode: order.append(f"revoke {full_refresh_mode}"),
             apply_grants=lambda *_: order.append("grants"),
             get_assert_columns_equivalent=lambda _: "",

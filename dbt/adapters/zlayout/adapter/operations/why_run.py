@@ -9,6 +9,7 @@ from dbt.adapters.zlayout.adapter.materialize.model_settings import read_model
 from dbt.adapters.zlayout.adapter.materialize.origin import FILE_CHANGED, NO_ORIGIN, reasons_to_run, sources_text
 from dbt.adapters.zlayout.adapter.node_lookup import Nodes, name_of_node, table_of, table_of_node
 from dbt.adapters.zlayout.adapter.output import json_text
+from dbt.adapters.zlayout.config.known_keys import with_meta_settings
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import folded_name
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _NO_TABLE = "it is materialized as {}, and only tables can be skipped"
 _NOT_BUILT = "it has not been built yet"
-_NOT_SET = "skip_unchanged is not set"
 _WRITTEN = ("table", "incremental", "zordered_table")
 
 
@@ -66,26 +66,34 @@ def _why(
     try:
         wanted = read_model(node, schema_root(node["schema"]))
         found["skip_unchanged"] = wanted.skip_unchanged
-        not_set = [] if wanted.skip_unchanged else [_NOT_SET]
+        off = [] if wanted.skip_unchanged else [_off(node["config"])]
         name = table_of_node(node)
         if Catalog(session).find_named(name) is None:
             return {**found, "reasons": [_NOT_BUILT]}
         origin = ZTable.for_name(session, name).made_from()
         if origin is None:
-            return {**found, "reasons": [*not_set, NO_ORIGIN]}
+            return {**found, "reasons": [*off, NO_ORIGIN]}
         version, before = origin
-        reasons = [*not_set, *reasons_to_run(session, before, node, wanted)]
+        reasons = [*off, *reasons_to_run(session, before, node, wanted)]
         return {**found, "version": version, "reads": sources_text(before), "reasons": reasons}
     except Exception as error:  # one model must not hide the others
         why = f"it cannot be compared with its last run: {short_message(error)}"
     return {**found, "reasons": [why]}
 
 
+def _off(config: Mapping[str, Any]) -> str:
+    """Says that a model is not to be skipped, and where that is set."""
+    if with_meta_settings(config).get("skip_unchanged") is None:
+        return "skip_unchanged is not set"
+    in_meta = with_meta_settings({"meta": config.get("meta")}).get("skip_unchanged")
+    return "skip_unchanged is false" + (" in the config, which takes precedence over meta" if in_meta else "")
+
+
 def _sentence(found: Mapping[str, Any]) -> str:
     compiled = "runs if variables, macros or ephemeral models change its SQL"
     unchanged = f"unchanged since v{found['version']}: {found['reads']} ({compiled})"
-    if found["reasons"] == [_NOT_SET] and found["version"] is not None:
-        return f"would run: {_NOT_SET}; with it, {unchanged}"
+    if not found["skip_unchanged"] and len(found["reasons"]) == 1 and found["version"] is not None:
+        return f"would run: {found['reasons'][0]}; with it, {unchanged}"
     if found["reasons"] == [FILE_CHANGED]:
         return f"would run if its compiled SQL has changed too: {FILE_CHANGED} since v{found['version']}"
     return f"would run: {'; '.join(found['reasons'])}" if found["reasons"] else unchanged

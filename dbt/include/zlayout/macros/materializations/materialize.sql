@@ -40,6 +40,7 @@
 
 {% macro zlayout_finish(existing_relation, target_relation, replaced) %}
   {% do apply_grants(target_relation, config.get('grants'), should_revoke(existing_relation, full_refresh_mode=replaced)) %}
-  {% do adapter.run_hooks(run_hooks, 'post-hook', post_hooks | sort(attribute='transaction', reverse=true)) %}
+  {%- set hooks = post_hooks | sort(attribute='transaction', reverse=true) -%}
+  {% do adapter.run_hooks(run_hooks, 'post-hook', hooks, load_result('main').response) %}
   {{ return({'relations': [target_relation]}) }}
 {% endmacro %}
