@@ -101,6 +101,16 @@ def test_a_function_that_has_bounds_in_no_file_needs_statistics_of_its_own(by_da
     assert [(each.setting, each.then) for each in found.settings] == [("stats_expressions", "+ upper(token)")]
 
 
+def test_a_table_that_is_only_indexed_must_become_managed_first(spark, events, tmp_path):
+    events.select("id", "day", "token").repartitionByRange(8, "id").write.parquet(str(tmp_path / "t"))
+    spark.sql(f"create table z.outside using parquet location '{tmp_path}/t'")
+    table = ZTable.adopt(spark, "z.outside")
+    found = table.advise(["day = '2024-01-05'", "reverse(token) = 'ab'"])
+    assert any("only indexed" in note and "--manage" in note for note in found.notes)
+    advice = table.explain("reverse(token) = 'ab'").conjuncts["advice"].drop_null().to_pylist()
+    assert advice[0].startswith("make the table managed, as one that is only indexed has none, then ask for statistics")
+
+
 def test_a_condition_that_does_not_fit_is_named(by_day):
     with pytest.raises(ConfigError, match=r"'nope = 1' does not fit the table"):
         by_day.advise(["day = '2024-01-01'", "nope = 1"])

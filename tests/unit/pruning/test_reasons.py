@@ -108,19 +108,20 @@ def test_a_column_whose_statistics_are_unknown_in_every_file_is_not_usable() -> 
     nothing = SomeFiles(pa.array([5, 5]), {PARTKEY.path: bounds(pa.int64(), [None, None], [None, None])})
     report = explained_verdicts(SMALL, nothing).conjuncts[0]
     assert (report.usable, report.why_not) == (False, "no statistics for column `l_partkey`")
-    assert report.advice == "name the column in stats_columns and refresh the index"
+    assert report.advice() == "name the column in stats_columns and refresh the index"
 
 
 def test_statistics_of_another_type_are_named_in_the_report() -> None:
     text = SomeFiles(pa.array([5]), {PARTKEY.path: bounds(pa.string(), [("1", "2")], [0])})
     report = explained_verdicts(SMALL, text).conjuncts[0]
     assert report.why_not == "statistics of column `l_partkey` are of type string, the column of int64"
-    assert "--full-refresh" in str(report.advice)
+    assert "--full-refresh" in str(report.advice())
 
 
 def test_advice_is_that_of_the_part_that_is_not_understood() -> None:
     def advice(remedy: Remedy | None) -> str | None:
-        return explained_verdicts(Or((SMALL, Unknown("f(city)", "it has no rule", remedy))), FILES).conjuncts[0].advice
+        either = Or((SMALL, Unknown("f(city)", "it has no rule", remedy)))
+        return explained_verdicts(either, FILES).conjuncts[0].advice()
 
     assert advice(Remedy.SPLIT_CONDITION) == "write the condition as two, or union two queries"
     assert advice(Remedy.NOT_NEEDED) is None
@@ -223,7 +224,7 @@ def test_a_search_for_a_value_that_any_file_may_hold_is_told_of_lookup_indexes()
     spread = SomeFiles(pa.array([10, 10]), {PARTKEY.path: bounds(pa.int64(), [(1, 90), (2, 80)], [0, 0])})
 
     def advice(expr: Expr) -> str | None:
-        return explained_verdicts(expr, spread).conjuncts[0].advice
+        return explained_verdicts(expr, spread).conjuncts[0].advice()
 
     for expr in (Compare(Op.EQ, PARTKEY, pa.scalar(7)), In(PARTKEY, pa.array([7, 8]))):
         assert 'use a lookup index: lookup: ["l_partkey"]' in str(advice(expr))

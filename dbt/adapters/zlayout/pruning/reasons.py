@@ -82,9 +82,12 @@ class ConjunctReport:
         """Whether it cannot skip files, and no other part of the condition does so in its place."""
         return self.why_not is not None and self.remedy is not Remedy.NOT_NEEDED
 
-    @property
-    def advice(self) -> str | None:
-        """What to change, so that it skips files; None if nothing would help."""
+    def advice(self, *, managed: bool = True) -> str | None:
+        """Returns what to change, so that it skips files; None if nothing would help.
+
+        Args:
+            managed: Whether the table is managed. One that is only indexed has no statistics of expressions.
+        """
         if self.looked_for is not None:
             return (
                 "judging by the bounds, any file may hold the values; if each value is in few files, use a lookup "
@@ -94,6 +97,7 @@ class ConjunctReport:
             listed = quoted_list(self.expressions)
             of = "the expression" if len(self.expressions) == 1 else "all these expressions"
             return (
+                f"{'' if managed else 'make the table managed, as one that is only indexed has none, then '}"
                 f"ask for statistics of {of}: stats_expressions: {listed}; if = and IN look for results spread over "
                 f"all files, ask for a lookup index (lookup: {listed}) or a Bloom filter (bloom: {listed}) instead"
             )

@@ -42,6 +42,10 @@ from dbt.adapters.zlayout.table.explanation import conjunct_reports
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_ONLY_INDEXED = (
+    "make the table managed first (`zlayout adopt <table> --manage`): one that is only indexed has no layout of its "
+    "own, and no statistics of expressions"
+)
 _MOST_OBSERVED = 200
 _FEWEST_FILES = 16
 """A new table is judged as if it had this many files, because it will grow."""
@@ -80,9 +84,10 @@ def advice_for_table(
     expressions = {
         each: share for each, share in _expressions(opened, queries, workload).items() if each not in indexed
     }
+    manage_first = () if opened.managed else (_ONLY_INDEXED,)
     if not any(columns_of(each.predicate) & set(paths) for each in queries):
         helpful = [each.why for each in missing_expressions(expressions)]
-        raise ConfigError(["; ".join([_NOTHING_COMPARED, *helpful])], subject)
+        raise ConfigError(["; ".join([_NOTHING_COMPARED, *helpful, *(manage_first if helpful else ())])], subject)
     tracked = tuple(each.path for each in tracked_of(config, opened.schema_json, opened.partition_columns))
     untracked = frozenset(path for path in paths if path not in tracked and path not in folders)
     sample = Sample.of(column_sample(Catalog(spark), opened, paths, progress), paths, untracked)
@@ -116,7 +121,7 @@ def advice_for_table(
         may_choose_keys=may_choose_keys,
         may_index=may_index,
     )
-    notes = list(found.notes)
+    notes = [*found.notes, *manage_first]
     if joined:
         notes.append(f"the partition columns stay: joins skip by {', '.join(joined)} while they run")
     if indexed:

@@ -142,6 +142,7 @@ class Explanation:
 def explanation_of(spark: SparkSession, scan: ExplainedScan) -> Explanation:
     """Returns the explanation of a scan that the engine has analyzed."""
     plan, report = scan.filters.plan, scan.filters.report
+    managed = scan.opened.managed
     names = pa.array([verdict.name for verdict in Verdict], pa.string())
 
     def short(text: str) -> str:
@@ -150,7 +151,7 @@ def explanation_of(spark: SparkSession, scan: ExplainedScan) -> Explanation:
 
     return Explanation(
         table=scan.table,
-        version=scan.opened.version if scan.opened.managed else None,
+        version=scan.opened.version if managed else None,
         predicate=short(scan.filters.predicate.sql()),
         stages=tuple(plan.stages),
         files=pa.table(
@@ -169,7 +170,7 @@ def explanation_of(spark: SparkSession, scan: ExplainedScan) -> Explanation:
                 "usable": pa.array([each.usable for each in report.conjuncts], pa.bool_()),
                 "skips": pa.array([each.skips for each in report.conjuncts], pa.int64()),
                 "why_not": pa.array([each.why_not and short(each.why_not) for each in report.conjuncts], pa.string()),
-                "advice": pa.array([each.advice for each in report.conjuncts], pa.string()),
+                "advice": pa.array([each.advice(managed=managed) for each in report.conjuncts], pa.string()),
             }
         ),
         joins=pa.Table.from_pylist([vars(each) for each in scan.joins], _JOINS),

@@ -245,7 +245,7 @@ def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root
             table=scan.table,
             condition=condition,
             why=_why(part, condition),
-            advice=_advice(part, condition),
+            advice=_advice(part, condition, managed=scan.opened.managed),
             rewritten=rewritten if after is not None else None,
             caveat=caveat if after is not None else None,
             files_read=reads.files_read,
@@ -267,8 +267,8 @@ def _why(part: ConjunctReport, condition: str) -> str:
     return without_condition(_QUALIFIED.sub(r"\1", str(part.why_not)), condition)
 
 
-def _advice(part: ConjunctReport, condition: str) -> str:
-    advice = part.advice or Remedy.STORE_VALUE.value
+def _advice(part: ConjunctReport, condition: str, *, managed: bool) -> str:
+    advice = part.advice(managed=managed) or Remedy.STORE_VALUE.value
     if " OR " in condition:
         return f"one side of OR skips nothing, so the whole condition skips nothing: union two queries, or {advice}"
     return advice
