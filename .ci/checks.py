@@ -210,7 +210,9 @@ class Checks:
             Command([PYTHON, "-m", "venv", str(work / "venv")]),
             Command(["sh", "-c", install, UV[0]]),
             # A package index cannot follow links to files of the repository.
-            Command(["sh", "-c", f'! grep -n "](docs/" "{work}"/venv/lib/python3*/site-packages/dbt_zlayout-*/METADATA']),
+            Command(
+                ["sh", "-c", f'! grep -n "](docs/" "{work}"/venv/lib/python3*/site-packages/dbt_zlayout-*/METADATA']
+            ),
             # In another folder, where the checkout is not on Python's path.
             Command([str(bin_ / "dbt"), "debug", *place], {"PYSPARK_PYTHON": str(bin_ / "python")}, project),
         ]

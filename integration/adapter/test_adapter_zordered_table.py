@@ -123,7 +123,7 @@ def test_hooks_run_before_and_after_the_write(dbt, rows):
     assert "post-hook 3 of 4 failed after the model itself succeeded (10 rows in 1 file): " in message, message
     assert "not so many rows" in message
     outcome = dbt("run", "--select", "hooked", fails_before=True)
-    assert "pre-hook 3 of 3 failed; nothing was written: " in outcome.message("hooked"), outcome.message("hooked")
+    assert "pre-hook 3 of 3 failed, so the model did not run: " in outcome.message("hooked"), outcome.message("hooked")
 
 
 @pytest.mark.exhaustive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,8 @@ import pyarrow as pa
 import pytest
 from dbt_common.exceptions import CompilationError
 
-from dbt.adapters.zlayout.adapter.operations.indexes import refresh_text, verify_text
+from dbt.adapters.zlayout.adapter.operations import indexes, progress
+from dbt.adapters.zlayout.adapter.operations.indexes import refresh_text, verified, verify_text
 from dbt.adapters.zlayout.adapter.relation import ZlayoutRelation, whole_table
 from dbt.adapters.zlayout.index.verification import lost_files
 from dbt.adapters.zlayout.spark.index.refresh import Refreshed
@@ -50,6 +52,23 @@ def test_the_refresh_report_names_missing_files_and_what_to_do() -> None:
     assert "2 files (p=1/x.p …) MISSING from the folder: queries fail" in line
     assert "drop_missing: true" in line
     assert "1 missing file dropped" in refresh_text({"s.a": Refreshed(4, files_dropped=1)}, as_json=False)
+
+
+def test_a_verification_of_one_table_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+
+    def verify(data: bool) -> pa.Table:
+        until = time.monotonic() + 5
+        while not lines and time.monotonic() < until:
+            time.sleep(0.001)
+        return pa.table({"path": []})
+
+    monkeypatch.setattr(progress, "_SILENT_SECONDS", 0.02)
+    monkeypatch.setattr(progress._LOG, "info", lines.append)
+    monkeypatch.setattr(indexes, "opened_table", lambda session, name: SimpleNamespace(name=name, verify=verify))
+    session: Any = None
+    assert verified(session, "s.t", data=True) == {"s.t": []}
+    assert lines[0].startswith("verifying the index: 0 of 1 table, "), lines
 
 
 def test_verify_names_missing_files() -> None:

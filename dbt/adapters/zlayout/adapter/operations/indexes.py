@@ -135,8 +135,8 @@ def verify_report(
 
 def verified(session: SparkSession, name: str, data: bool) -> dict[str, list[dict[str, Any]]]:
     """Returns the wrong cells of one table's index, by table."""
-    (table,) = with_progress([opened_table(session, name)], _VERIFYING, "table")
-    return {table.name: table.verify(data).to_pylist()}
+    tables = with_progress([opened_table(session, name)], _VERIFYING, "table")
+    return {table.name: table.verify(data).to_pylist() for table in tables}
 
 
 def _adopted(session: SparkSession, name: str, config: Mapping[str, Any], *, managed: bool) -> ZTable:

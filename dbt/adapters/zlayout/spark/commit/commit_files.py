@@ -261,8 +261,8 @@ def commit_files(
 ) -> Commit:
     """Commits a change of files with its curve and its index slices.
 
-    Commits that write no data do not use it: conversions, rollbacks, refreshes of the index, and changes of the
-    published formats.
+    For commits that add or remove files, or give files new index slices. Conversions, rollbacks, refreshes of the
+    index, and changes of the published formats use their transaction directly.
 
     Args:
         transaction: The transaction. If it overwrites the table, base slices replace those of the index.
