@@ -686,9 +686,8 @@ class ZlayoutAdapter(SparkAdapter):
             hooks: What to run, in this order.
             response: What the model has done; None before it.
         """
-        outcome = (
-            ", so the model did not run" if response is None else f" after the model itself succeeded ({response})"
-        )
+        done = f" after the model itself succeeded ({response})"
+        outcome = ", so the model did not run" if response is None else done
         for number, hook in enumerate(hooks, 1):
             which = f"{kind} {number} of {len(hooks)}" if len(hooks) > 1 else kind
             with as_errors_of(f"{which} failed{outcome}"):

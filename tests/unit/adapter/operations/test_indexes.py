@@ -68,7 +68,7 @@ def test_a_verification_of_one_table_says_how_far_it_is(monkeypatch: pytest.Monk
     monkeypatch.setattr(indexes, "opened_table", lambda session, name: SimpleNamespace(name=name, verify=verify))
     session: Any = None
     assert verified(session, "s.t", data=True) == {"s.t": []}
-    assert lines[0].startswith("verifying the index: 0 of 1 table, "), lines
+    assert lines[0].startswith("comparing the indexes with the files: 0 of 1 table, "), lines
 
 
 def test_verify_names_missing_files() -> None:
