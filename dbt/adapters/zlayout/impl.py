@@ -675,10 +675,10 @@ class ZlayoutAdapter(SparkAdapter):
     def run_hooks(
         self, run: Callable[..., object], kind: str, hooks: Sequence[Mapping[str, Any]], response: object = None
     ) -> None:
-        """Runs the hooks of a model one by one, so that the error of one says that it is a hook's.
+        """Runs the hooks of a model one by one, so that the error of a failed hook names the hook.
 
-        Spark has no transactions. Hooks outside of one run like the others, without the ``commit`` that dbt puts
-        before them.
+        Spark has no transactions, so hooks with ``transaction: false`` run like the others, without the ``commit`` that
+        dbt would run first.
 
         Args:
             run: dbt's macro ``run_hooks``.

@@ -419,3 +419,10 @@ def test_an_expression_in_an_index_of_several_columns_is_refused(value: object) 
 def test_a_misspelled_catalog_key_is_recognized() -> None:
     (problem,) = problems_of(publish=["iceberg"], publish_catalogue="lake")
     assert "publish_catalog" in problem
+
+
+def test_a_table_with_defaults_stores_only_settings_that_older_releases_read() -> None:
+    stored = stored_settings(TableConfig())
+    assert list(stored) == ["zorder", "curve", "sizing", "stats_columns", "compression", "writer", "retention"]
+    assert list(stored["sizing"]) == ["target_file_bytes", "row_group_rows"]
+    assert list(stored["retention"]) == ["versions", "hours"]

@@ -44,7 +44,7 @@ def as_dbt_errors() -> Iterator[None]:
 
 @contextmanager
 def as_errors_of(step: str) -> Iterator[None]:
-    """Puts the name of a step in front of the message of each of dbt's errors that it raises."""
+    """Prefixes the message of a dbt error that is raised inside with the name of the step."""
     try:
         yield
     except DbtRuntimeError as error:

@@ -1,4 +1,4 @@
-"""What run-operations put out besides text for people: JSON for programs, and files."""
+"""JSON and files that run-operations write."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def whole_table(relation: ZlayoutRelation | str, test: str) -> str:
 
 
 def view_name(macro: str, table: str, identity: str, *words: str) -> str:
-    """Returns the name of the temporary view that a macro makes of a table. It is the same from run to run.
+    """Returns the name of the temporary view that a macro creates for a table. It is the same from run to run.
 
     Args:
         identity: What distinguishes views with the same words.

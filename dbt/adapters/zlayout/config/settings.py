@@ -204,8 +204,8 @@ RETAIN_HOURS = Setting(
     "Versions that were current within this many hours also stay. With `0`, only `retain_versions` counts.")
 LOCATION_ROOT = Setting[str | None](
     "location_root", Scope.TABLE, parse_folder, None,
-    "The table goes to `<location_root>/<table>`, as in dbt-spark; beside it, as `<table>__<8 hex digits>`, if a "
-    "renamed table still has that folder. A full path, or a URI of a [supported place](storage-places.md).",
+    "The table goes to `<location_root>/<table>`, as in dbt-spark. If a renamed table still uses that folder, it goes "
+    "to `<location_root>/<table>__<8 hex digits>`. A full path, or a URI of a [supported place](storage-places.md).",
     absent="profile's")
 WRITER = Setting[WriterName](
     "writer", Scope.TABLE, _words(WriterName), "arrow",

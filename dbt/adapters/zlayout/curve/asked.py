@@ -42,7 +42,7 @@ class AskedRanks:
         return AskedRanks(self.low[:, boxes], self.high[:, boxes], self.weights[boxes])
 
     def saved(self, key: int, thresholds: Ints, shares: Floats) -> Floats:
-        """Returns which share of the rows queries skip on average if rows are cut along a key.
+        """Returns the share of rows that queries skip, on average, if rows are cut along a key.
 
         Args:
             thresholds: int64[c]; rows below go to the left.

@@ -34,7 +34,8 @@ _NO_BUFFER = -1
 GROUP_ROWS = 4096
 # The footer of a slice of 100,000 files and 32 columns, and whole slices of small commits.
 _LIKELY_BYTES = 24 << 10
-# What a slice may take in memory, see `BoundedParquet`. A file has a key of 8 bytes that nothing compresses.
+# Memory that a slice may take: 64 MB, and 100 times its size. Each row has 8 random bytes, so no sound slice compresses
+# better than that. See `BoundedParquet`.
 _MOST_BYTES = 64 << 20
 _MOST_TIMES = 100
 _LENGTH_BYTES = 8
@@ -118,8 +119,8 @@ class Chunk:
     """An encoded chunk.
 
     Attributes:
-        content: Its bytes.
-        plain_bytes: Their number before compression.
+        content: The compressed bytes.
+        plain_bytes: Their size before compression.
     """
 
     content: bytes
@@ -132,7 +133,7 @@ def chunk_of(values: pa.Array) -> Chunk:
     sizes: list[int] = []
     parts: list[bytes] = []
     for leaf in _leaves(values):
-        # Taking gives the values buffers of their own, which begin with them.
+        # `take` copies the values into buffers that begin with the first of them, even for a slice of an array.
         own = leaf.take(everything)
         validity, *rest = own.buffers()
         for buffer in (validity if own.null_count else None, *rest):
@@ -148,7 +149,7 @@ def values_of(content: bytes, plain_bytes: int, kind: pa.DataType, row_count: in
 
     Args:
         content: The encoded chunk.
-        plain_bytes: Its number of bytes before compression.
+        plain_bytes: Its size before compression.
         kind: The type of its values.
         row_count: The number of its values.
 
@@ -174,7 +175,7 @@ def _arrays(plain: pa.Buffer, types: Sequence[pa.DataType], row_count: int) -> l
         for _ in range(count):
             size = next(sizes, None)
             if size is None or size < _NO_BUFFER or at + size > plain.size:
-                raise ValueError("its buffers are not inside it")
+                raise ValueError("a buffer extends past its end")
             buffers.append(None if size == _NO_BUFFER else plain.slice(at, size))
             at += -(-max(size, 0) // _ALIGNED) * _ALIGNED
         array = pa.Array.from_buffers(kind, row_count, buffers)

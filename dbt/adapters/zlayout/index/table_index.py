@@ -50,7 +50,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import contiguous
 from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 _ROW = ("path", *IDENTITY)
-# Of fewer files than this share of the index's rows, only the row groups that may have them are read.
+# For fewer files than this share of the index's rows, only the row groups that may have them are read.
 _PART = 0.5
 
 

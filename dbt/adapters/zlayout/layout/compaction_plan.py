@@ -119,7 +119,7 @@ def is_due(unplanned: Sequence[FileSlice], every: int, logs_before: str | None =
 
 
 def oldest_records(files: DataFiles, statistics: Statistics) -> dict[str, str]:
-    """Returns the instant of the oldest record of each log, by path; omits files of which the index does not know it.
+    """Returns the instant of the oldest record of each log, by path; omits logs for which the index does not have it.
 
     Args:
         files: Files of a snapshot.

@@ -108,7 +108,7 @@ def overlap_depth(
     unknown: npt.NDArray[np.bool_],
     partition: npt.NDArray[np.int64],
 ) -> float:
-    """Returns the average number of files, itself included, whose boxes over all keys intersect a file's box.
+    """Returns how many files' boxes over all keys intersect the box of a file, itself included, on average.
 
     See `box_overlap`.
 

@@ -93,7 +93,8 @@ def file_map(
 def _axis(path: ColumnPath, facts: Facts | None, ranges: RowRanges, order: npt.NDArray[np.int64]) -> MapAxis:
     if facts is None:
         unknown = [""] * len(order)
-        return MapAxis(format_column_path(path), ranges.start[order], ranges.end[order], unknown, unknown, [""] * 5)
+        ticks = [""] * len(TICKS)
+        return MapAxis(format_column_path(path), ranges.start[order], ranges.end[order], unknown, unknown, ticks)
     at = pa.array(order)
     return MapAxis(
         column=format_column_path(path),
@@ -131,6 +132,4 @@ def _text(value: object) -> str:
         return f"x'{value[:_MOST_CHARACTERS].hex()}'"
     if isinstance(value, float):
         return f"{value:.6g}"
-    return (
-        "" if value is None else str(value).removesuffix(" 00:00:00").removesuffix("+00:00").removesuffix(" 00:00:00")
-    )
+    return "" if value is None else str(value).removesuffix("+00:00").removesuffix(" 00:00:00")

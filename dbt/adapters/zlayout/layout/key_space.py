@@ -76,7 +76,7 @@ def boxes_of(keys: Sequence[KeyBounds], rows: npt.NDArray[np.int64], marks: Sequ
         keys: The bounds of each key, for n files.
         rows: int64[n], rows of each file.
         marks: For each key, values that once divided the rows into equal parts, such as the boundaries of a stored
-            curve; they describe the distribution of rows better than distances do. None at all, or one for each key.
+            curve; they describe the distribution of rows better than distances do. Empty, or one for each key.
     """
     count = len(rows)
     low, high = np.zeros((len(keys), count)), np.ones((len(keys), count))
@@ -160,7 +160,7 @@ def _mass(low: Floats, high: Floats, rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _numbers(low: Values, high: Values, marks: Values) -> tuple[Floats, Floats, Floats]:
-    """Returns the values of several `Comparable` as numbers in the same order; of strings their places among all."""
+    """Returns the values as floats in the same order. Strings become their ranks among all three arrays."""
     if low.dtype.kind != "S":
         return low.astype(np.float64), high.astype(np.float64), marks.astype(np.float64)
     # Strings have no distances, and many of them may begin alike.

@@ -122,7 +122,7 @@ def _negation(leaf: Expr) -> Expr:  # noqa: PLR0911 - one return per kind of lea
         case Constant(value):
             return Constant(None if value is None else not value)
         case Unknown(text, _, remedy):
-            # Without the condition that it went along with, the rest of a pattern is all there is.
+            # NOT_NEEDED marks the rest of a LIKE pattern, beside a condition on its prefix. Negated, it stands alone.
             needed = Remedy.STORE_SEARCHED_TEXT if remedy is Remedy.NOT_NEEDED else remedy
             return replace(leaf, text=f"NOT ({text})", remedy=needed)
         case _:

@@ -10,7 +10,7 @@ class Remedy(Enum):
 
     COMPARE_WITH_CONSTANT = "compare a column with a constant; zlayout_prune_by turns a query's values into constants"
     NO_COLLATION = "store the text without a collation beside it and filter on that"
-    NOT_NEEDED = None  # another part of the condition says all that files can tell
+    NOT_NEEDED = None  # another part of the condition already skips all files that can be skipped
     ORDERED_TYPE = "store the value in a type that has an order and filter on that"
     REWRITE_FILES = "rewrite the files in the column's type: run the model with --full-refresh"
     RUN_SUBQUERY_FIRST = "run the subquery first and write its value as a constant"

@@ -53,7 +53,7 @@ class Limits:
     Attributes:
         parts: The parts of all conditions together; each takes about 20 µs, even for few files.
         depth: The depth of one condition; each level takes up to three frames of Python's stack.
-        calls: Around one column; each also takes up to three frames.
+        calls: The most nested functions around one column; each also takes up to three frames.
         vectors: Parts of all conditions times files; each takes a few bytes and about ten nanoseconds.
     """
 

@@ -1,7 +1,7 @@
 """Evaluation of a predicate in normal form over many files at once: leaf rules combined by AND and OR.
 
-If a file may have only a few values of a term, the engine evaluates a condition on each of them. No function has to
-keep an order for that.
+If a file may have only a few values of a term, the engine evaluates a condition on each of them. This works for any
+function, whether or not it keeps the order.
 """
 
 from __future__ import annotations

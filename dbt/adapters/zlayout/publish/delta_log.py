@@ -52,8 +52,9 @@ _HINT = f"{FOLDER}/_last_checkpoint"
 _COMMIT = re.compile(r"([0-9]{20})\.json")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\.parquet")
 _CHECKPOINT_EVERY = 10
-# A checkpoint holds all files, so large tables get fewer; their first one comes with their first commit, since readers
-# read it faster than so many lines. Readers read at most this many commits after one.
+# A checkpoint lists every file, so large tables get checkpoints less often. Their first commit gets one at once,
+# because readers load a checkpoint faster than a commit with a line for each file. Readers replay at most this many
+# commits.
 _MOST_COMMITS = 100
 _FILES_PER_COMMIT = 1_000
 _REDO = "switch publishing off (zlayout_publish with off: true) and on again, which writes a new one"
@@ -237,7 +238,8 @@ def _next(source: Source, table_id: str, seen: DeltaVersion | None, newest: Snap
     if seen is None:
         return _commit(source, table_id, 0, newest, newest.files, (), None, newest)
     if seen.version >= newest.version or source.commit(seen.version).instant != seen.instant:
-        # The table's log has lost versions that Delta's readers have seen: the Delta table goes on with what is left.
+        # The table's log has lost versions that Delta's readers have seen: the Delta table continues from the versions
+        # that remain.
         return _jump(source, table_id, seen, newest)
     commit = source.commit(seen.version + 1)
     removed = [escaped(path) for path in commit.removes if is_base_path(path)]
@@ -282,7 +284,7 @@ def _commit(
 
     Args:
         source: The table.
-        number: Delta's number of it.
+        number: The Delta version of the commit.
         state: The version to show.
         added: Files to add.
         removed: Paths in Delta's spelling. A path that is added again is not removed: no version may hold both.
@@ -394,9 +396,10 @@ def _read_published(store: Store, number: int, table_id: str) -> DeltaVersion:
 def _checkpoint_if_due(
     source: Source, written: DeltaVersion, table_id: str, state: Snapshot, retain_hours: float
 ) -> None:
-    """Writes a checkpoint after some commits, whenever the columns have changed, and in place of a damaged one.
+    """Writes a checkpoint if one is due.
 
-    Writes the first one of a large table at once.
+    One is due every few commits, when the columns have changed, when the last one is damaged, and at once for a large
+    table without any.
 
     DuckDB reads values of all files since the last checkpoint in the newest types, even of files that are removed.
     """

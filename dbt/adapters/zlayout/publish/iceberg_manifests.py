@@ -287,12 +287,12 @@ def _searched(content: bytes, manifest: ManifestFile, gone: Collection[bytes], a
         else:
             kept.append(block if status == _EXISTING else _changed(block, place, _EXISTING, inherited))
     if (len(kept), len(deleted)) != (live_files(manifest) - len(gone), len(gone)):
-        raise ValueError("it has other files than the lists say")
+        raise ValueError("it does not hold the files that the manifest list counts")
     return b"".join(kept), b"".join(deleted)
 
 
 def _cut_out(content: bytes, gone: Collection[bytes], address: Address) -> tuple[bytes, bytes]:
-    """Returns the entries that stay and those of files that go, from a manifest of files from before its snapshot."""
+    """Returns the entries that stay and those of removed files, from a manifest that has added or deleted none."""
     blocks, deleted = [], []
     known: list[int | None] = [None, None, None]
     for location in gone:
@@ -486,9 +486,9 @@ def _changed(
     inherited: Sequence[int | None],
     snapshot_id: int | None = None,
 ) -> bytes:
-    """Returns the block of a file with another status, and perhaps as that of another snapshot.
+    """Returns the block of a file with another status and, if ``snapshot_id`` is given, another snapshot.
 
-    ``place`` is the block's `_head_of`.
+    ``place`` is what `_head_of` returns for the block.
     """
     head, tail = place
     numbers, start = _snapshot_and_sequences(block, head + 1)

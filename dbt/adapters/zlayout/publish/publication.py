@@ -70,7 +70,7 @@ def changes_base_rows(state: TableState) -> bool:
 
 
 class Source:
-    """The table that is published. The formats share one, so that each version is read once for all of them.
+    """The log entries and statistics of the published table. All formats share it, so each version is read once.
 
     Args:
         store: The table's folder.
@@ -95,7 +95,7 @@ class Source:
         known = self._statistics
         if known is not None and known[0] == state.instant and known[1].equals(paths):
             return known[2]
-        # Mostly the commit's own slices have all files. Only a rollback adds older ones.
+        # Usually the commit's own slices cover its files. Only a rollback adds files that older slices cover.
         own = {name: [path for path in slices if state.instant in path] for name, slices in state.index.items()}
         found = TableIndex(self.store, own).stored(files)
         if found.num_rows < len(files):

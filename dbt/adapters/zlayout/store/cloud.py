@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Maps Hadoop's name of a scheme to obstore's.
 _OBSTORE_SCHEME = {"s3a": "s3"}
 _DELETE_BATCH = 1000
-# What lies between two parts is read with them up to here; a request of its own costs more than these bytes.
+# Parts with a gap of at most this many bytes are read in one request: a second request costs more than these bytes.
 _GAP_BYTES = 64 << 10
 
 
@@ -92,7 +92,7 @@ class CloudStore:
             obstore.put(self._objects, path, data)
 
     def put_file(self, path: str, local_file: Path) -> None:
-        """Uploads a finished local file and deletes it here."""
+        """Uploads a finished local file, then deletes the local copy."""
         with _errors(path):
             obstore.put(self._objects, path, local_file)
             local_file.unlink()

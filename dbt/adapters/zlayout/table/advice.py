@@ -1,4 +1,4 @@
-"""Advises a layout for a table: reads the workload, samples the rows, and asks the index what is read now.
+"""Advice on the layout of a table: reads the workload, samples the rows, and asks the index what is read now.
 
 With ``zorder: auto``, the advice gives a table its keys when all of it is written.
 """
@@ -63,7 +63,7 @@ def advice_for_table(
     may_index: bool = True,
     progress: Progress | None,
 ) -> Advice:
-    """Advises a layout for a version of a table. Writes nothing.
+    """Returns advice on the layout of a version of a table. Writes nothing.
 
     The three ``may_…`` and ``min_gain`` are those of `advise`. Error messages name the table as ``subject``.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NO_ORIGIN = "its rows or columns were last changed by something other than a run of it, or by an older release"
-# Of a model that is not compiled. Comments and keys of its config are in the file as well.
+# Used if the model is not compiled. A changed comment or config key also changes the file.
 FILE_CHANGED = "its file has changed"
 _MOST_NAMES = 5
 # The digests that are compared with those of the last commit, in the order of reports.
@@ -131,7 +131,7 @@ def reasons_to_run(
         if (now := view_now(spark, str(name))) != definition:
             found.append(f"the view {name} {'is gone' if now is None else 'has changed'}")
     for name, source in _sources(before).items():
-        # Folders, unlike tables, cannot be asked for by name. A version of the past has the rows that it had.
+        # Folders, unlike tables, cannot be looked up by name. An old version of a table never changes.
         if "/" in name:
             continue
         found_now = source_now(spark, name)
@@ -143,7 +143,7 @@ def reasons_to_run(
 
 
 def sources_text(before: Mapping[str, Any]) -> str:
-    """Returns what a run read, such as 'orders v8, customers v3', with schemas where two tables are called alike."""
+    """Returns what a run read, such as 'orders v8, customers v3', with schemas where two tables have the same name."""
     sources = _sources(before)
     named_alike = Counter(map(_short, sources))
     inputs = []
@@ -155,7 +155,7 @@ def sources_text(before: Mapping[str, Any]) -> str:
 
 
 def _short(name: str) -> str:
-    """Returns the name of a table without its schema, and of a folder its last part without the version read."""
+    """Returns the name of a table without its schema, or the last part of a folder without the version read."""
     if "/" in name:
         return re.sub(r" v\d+$", "", name.rpartition("/")[2])
     return name.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Advises layouts for the tables of a project, from what its queries ask."""
+"""Advice on the layouts of a project's tables, from the conditions of its queries."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ProjectWorkload:
         Each is there once, with the sum of its weights.
 
         Args:
-            most: The most conditions. Those of tests are never left out.
+            most: The most conditions. Those of tests are all included, even if they are more.
         """
         tests = pruning_conditions(table.name, self._nodes)
         tested = [WeightedCondition(sql, source=test) for sql, test in tests.items()]
@@ -79,7 +79,7 @@ class ProjectWorkload:
         return merged([*tested, *heaviest(queried, len(queried))])[: max(most, len(tested))]
 
     def join_notes(self, table: ZTable) -> list[str]:
-        """Returns a sentence for each column that queries join with a small side from which Spark skips no files."""
+        """Returns a sentence for each column on which queries join a small table without skipping files."""
         found: dict[str, tuple[int, str]] = {}
         for query, scans in self.queries:
             for scan in scans:
@@ -119,7 +119,7 @@ def table_advice(
     min_gain: float = MIN_GAIN,
     notes: Sequence[str] = (),
 ) -> TableAdvice:
-    """Advises one table. Says why if nothing can be advised.
+    """Returns the advice for one table, or why there is none.
 
     Args:
         workload: Conditions on it; may be empty.
@@ -146,7 +146,7 @@ def advise_report(
     as_json: bool = False,
     scans: Path | None = None,
 ) -> str:
-    """Advises the table of a model, or all tables of the project.
+    """Returns the advice for the table of a model, or for all tables of the project.
 
     Args:
         model: The model; None for all.

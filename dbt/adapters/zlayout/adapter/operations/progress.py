@@ -1,4 +1,4 @@
-"""Lines that say how far a run-operation is."""
+"""Progress lines of run-operations."""
 
 from __future__ import annotations
 

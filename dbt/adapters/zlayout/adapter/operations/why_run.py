@@ -59,7 +59,7 @@ def why_run_report(
 def _why(
     session: SparkSession, node: Mapping[str, Any], schema_root: Callable[[str | None], str | None]
 ) -> dict[str, Any]:
-    """Returns whether one model skips, the version it wrote last, what it read for that, and why it would run."""
+    """Returns whether one model can be skipped, its last version, the inputs of that version, and why it would run."""
     found: dict[str, Any] = {"skip_unchanged": False, "version": None, "reads": "", "reasons": []}
     if node["config"].get("materialized") not in _WRITTEN:
         return {**found, "reasons": [_NO_TABLE.format(node["config"].get("materialized"))]}
@@ -82,7 +82,7 @@ def _why(
 
 
 def _off(config: Mapping[str, Any]) -> str:
-    """Says that a model is not to be skipped, and where that is set."""
+    """Returns why a model without ``skip_unchanged: true`` is never skipped."""
     if with_meta_settings(config).get("skip_unchanged") is None:
         return "skip_unchanged is not set"
     in_meta = with_meta_settings({"meta": config.get("meta")}).get("skip_unchanged")

@@ -73,7 +73,7 @@ class ZlayoutConnectionManager(SparkConnectionManager):
         return connection
 
     def cancel_open(self) -> list[str]:
-        """Stops what all other threads do, and returns the names of their connections."""
+        """Cancels the statements of all other threads, and returns the names of their connections."""
         type(self)._stopped_by = threading.get_ident()
         names: list[str] = super().cancel_open()
         return names
@@ -135,9 +135,10 @@ class SessionHandle:
         return SessionCursor(self.session)
 
     def cancel(self) -> None:
-        """Stops the Spark jobs of this connection, until it is closed. Its thread commits nothing more.
+        """Cancels the Spark jobs of this connection. Its thread commits nothing more.
 
-        A statement that Spark still plans starts its jobs later.
+        Repeats this until the connection is closed, because a statement that Spark is still planning starts its jobs
+        later.
         """
         if not self._cancelled.is_set():
             self._cancelled.set()
@@ -145,7 +146,7 @@ class SessionHandle:
             threading.Thread(target=self._cancel_later_jobs, name="zlayout-cancel", daemon=True).start()
 
     def _cancel_later_jobs(self) -> None:
-        # It fails where the session has ended, with all its jobs.
+        # Fails once the session has ended. Then its jobs have ended too.
         with suppress(Exception):
             while not self._closed.wait(_SECONDS_BETWEEN_CANCELLATIONS):
                 self._cancel_jobs()

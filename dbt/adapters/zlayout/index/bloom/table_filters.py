@@ -20,7 +20,7 @@ from dbt.adapters.zlayout.pruning.statistics.validation import widened
 from dbt.adapters.zlayout.pruning.statistics.verdict import Flags
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 
-# Of so many absent values, some are found by mistake in nearly every file.
+# With this many absent values, nearly every file has a false positive.
 _MOST_VALUES = 300
 _MOST_READ_BYTES = 256 << 20
 _NO_ROW = -1

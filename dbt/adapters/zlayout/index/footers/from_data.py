@@ -44,7 +44,7 @@ def open_columns(
 
 
 def readable_columns(metadata: pq.FileMetaData, columns: Sequence[TrackedColumn]) -> tuple[TrackedColumn, ...]:
-    """Returns the columns whose values in a file all versions of Spark read alike.
+    """Returns the columns whose values in a file are the same for all versions of Spark.
 
     Columns that the file spells differently, or stores in a type that versions of Spark read differently, are excluded:
     they stay unknown.

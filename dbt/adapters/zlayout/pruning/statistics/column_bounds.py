@@ -170,6 +170,6 @@ class SomeStatistics:
 
 
 def worth_taking(left: Flags) -> npt.NDArray[np.int64] | None:
-    """Returns the positions of the files that are left; None if they are most, so that all are faster to decide."""
+    """Returns the positions of the files that are left. None if they are most: then evaluating all files is faster."""
     positions = np.flatnonzero(left)
     return None if len(positions) > _WORTH_TAKING * len(left) else positions

@@ -118,7 +118,7 @@ def _sides_of(node: Node) -> tuple[Node, Node, bool]:
         return left, right, False
     if left.is_literal:
         return right, left, True
-    raise NotUnderstoodError("two columns have no rule", Remedy.COMPARE_WITH_CONSTANT)
+    raise NotUnderstoodError("a function of two columns has no rule", Remedy.COMPARE_WITH_CONSTANT)
 
 
 def _unary(function: Callable[[pa.DataType], Function]) -> Callable[[Node], Reading]:
@@ -145,7 +145,7 @@ def _to_instant(source: pa.DataType, zone: Callable[[], Zone]) -> Chain:
         return [f.Convert(_LONG), f.FromTicks(_INSTANT, _SECOND_US)]
     if source in (_DATE, _WALL):
         return [f.Convert(_WALL), f.InstantOf(_INSTANT, zone())]
-    raise NotUnderstoodError(f"casting {type_name(source).upper()} to TIMESTAMP does not keep an order")
+    raise NotUnderstoodError(f"casting {type_name(source).upper()} to TIMESTAMP does not keep the order")
 
 
 def _zone_at(node: Node) -> Zone:
@@ -209,7 +209,7 @@ def _unit(node: Node) -> TimeUnit:
 def _trunc_date(node: Node) -> Reading:
     operand, unit = node.children[0], _unit(node.children[1])
     if unit not in _UNITS_OF_DATES:
-        raise NotUnderstoodError("a date is not cut to this unit")
+        raise NotUnderstoodError("Spark does not truncate dates to this unit")
     return operand, [f.Truncated(_DATE, unit)]
 
 
@@ -224,7 +224,7 @@ def _unix_timestamp(node: Node) -> Reading:
         return operand, [f.Convert(_WALL), f.InstantOf(_INSTANT, _zone_at(node)), seconds]
     if operand.type() in (_WALL, _INSTANT):
         return operand, [seconds]
-    raise NotUnderstoodError("texts are not read as times")
+    raise NotUnderstoodError("parsing a string as a time has no rule")
 
 
 def _ticks(unit_us: int) -> Callable[[Node], Reading]:
@@ -309,7 +309,7 @@ def _conversion(source: pa.DataType, target: pa.DataType, zone: Callable[[], Zon
     from_text = kinds.is_string(source) and not kinds.is_binary(target)
     if kinds.is_boolean(target) or from_text or (kinds.is_string(target) and source != _DATE):
         raise NotUnderstoodError(
-            f"casting {type_name(source).upper()} to {type_name(target).upper()} does not keep an order"
+            f"casting {type_name(source).upper()} to {type_name(target).upper()} does not keep the order"
         )
     return [f.Convert(target)]
 
@@ -351,7 +351,7 @@ def _multiply(node: Node) -> Reading:
 def _divide(node: Node) -> Reading:
     operand, constant, swapped = _sides_of(node)
     if swapped:
-        raise NotUnderstoodError("a quotient by a column does not keep an order")
+        raise NotUnderstoodError("a quotient by a column does not keep the order")
     return operand, [f.Over(node.type(), _factor(constant))]
 
 

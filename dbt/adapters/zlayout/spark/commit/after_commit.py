@@ -48,7 +48,7 @@ class CommitSummary:
         bytes_added: Size of the added files.
         bytes_removed: Size of the removed files.
         data_passes: How often the rows went through Spark. 1 if one task wrote them or stored cuts could be used.
-        overlap_depth: Average number of files over a point of the key space. 1.0 is best.
+        overlap_depth: Average number of files, itself included, whose boxes intersect the box of a file. 1.0 is best.
         phases: Seconds by phase.
         rows_inserted: Number of new rows.
         rows_updated: Number of rows with new values.

@@ -194,7 +194,7 @@ class IndexUpdate:
         if self.new_columns:
             paths, rows = (kept.column(name).combine_chunks() for name in ("path", "row_count"))
             known = with_null_columns(known, paths, rows, self.new_columns)
-        # A commit that adds no file follows one with other partition columns.
+        # Without files, ``adds`` may still have the partition columns of the base, which another writer has changed.
         live = kept.plus(self.adds) if len(self.adds) else kept
         return put_slices(self.store, self.instant, live, stacked([known, self.column_stats]))
 
@@ -296,7 +296,7 @@ def commit_files(
 
 
 def depth_of(column_stats: pa.Table, keys: Sequence[ColumnPath], partitions: Sequence[Hashable]) -> float:
-    """Returns the average number of files that share a point of the key space with a file.
+    """Returns the average number of files, itself included, whose boxes intersect the box of a file.
 
     Args:
         column_stats: One row per file, as the index stores it.
@@ -315,7 +315,7 @@ def depth_of(column_stats: pa.Table, keys: Sequence[ColumnPath], partitions: Seq
 
 
 def drift_of(files: Sequence[FileReport], target_file_bytes: int) -> float:
-    """Returns how far the mean file size, or the largest size against the mean, is off target.
+    """Returns how far file sizes are off target: the mean against the target, or the largest against twice the mean.
 
     1.0 is on target. Fewer than two files give `UNKNOWN_DRIFT`.
     """

@@ -30,7 +30,7 @@ PIECES_SCHEMA = "filters binary, staged string, hashes binary, staged_hashes str
 _PIECES = {"filters": pa.binary(), "staged": pa.string(), "hashes": pa.binary(), "staged_hashes": pa.string()}
 LACKING_SCHEMA = "path string, kind string, `column` long, missing long"
 LACKING = {"path": pa.string(), "kind": pa.string(), "column": pa.int64(), "missing": pa.int64()}
-# A check of one file looks up as many of its hashes, evenly spread, so that it does not read the whole index.
+# A check of one file looks up at most this many of its hashes, evenly spread, so that it does not read the whole index.
 _MOST_CHECKED = 100_000
 
 
@@ -55,7 +55,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Pieces:
-    """What tasks report of the values of files.
+    """What tasks report about the values of files.
 
     Attributes:
         filters: Bloom filters.
@@ -97,7 +97,7 @@ class FileValues:
 
     @classmethod
     def of_columns(cls, wanted: Wanted, known: Sequence[TrackedColumn]) -> FileValues:
-        """Returns no values yet, for the parts that need no other columns than those whose values are known."""
+        """Returns an empty collector for each filter and lookup index whose columns are all among the known ones."""
         paths = {each.path for each in known}
         return cls(
             {each.path: FilterBuilder(each.type) for each in wanted.filtered if each.path in paths},
@@ -158,7 +158,8 @@ class IndexedValues:
             path: The file.
             position: Its position among the files.
             values: Its values.
-            wanted: The filters and entries to check. ``column`` is a position among those of one kind.
+            wanted: The filters and entries to check. The column ``column`` of a batch is a position among those of one
+                kind.
         """
         for kind, number, missing in self._missing(position, values, wanted):
             cells = {"path": path, "kind": kind, "column": number, "missing": missing}
@@ -182,7 +183,7 @@ class IndexedValues:
 
 @dataclass(frozen=True)
 class ValueTables:
-    """The Bloom filters and lookup indexes of a table. Slices are opened once, for as many files as are asked for."""
+    """The Bloom filters and lookup indexes of a table. Each slice is opened once, however many files are asked for."""
 
     filters: TableFilters
     lookups: TableLookups
@@ -196,7 +197,7 @@ class ValueTables:
         )
 
     def of_files(self, files: DataFiles) -> IndexedValues:
-        """Returns what the tables have of some files."""
+        """Returns the filters and lookup entries of some files."""
         return IndexedValues(self.filters.of(files), self.lookups.of(files))
 
 

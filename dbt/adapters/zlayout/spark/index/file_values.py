@@ -127,7 +127,7 @@ def values_in_file(store: Store, path: str, wanted: Wanted) -> FileValues:
 def lacking_values(spark: SparkSession, store: Store, index: IndexSlices, files: DataFiles, wanted: Wanted) -> pa.Table:
     """Reads files and returns the filters and lookup entries that lack values of theirs: queries miss rows.
 
-    Of a file with more than 100,000 values, so many are looked up in its lookup entries.
+    At most 100,000 values of a file are looked up in its lookup entries.
 
     Args:
         spark: The session whose cluster reads.

@@ -119,7 +119,7 @@ def _files_uncomputed(spark: SparkSession, opened: TableSnapshot, layout: TableL
 
 
 def lacking_and_tried(opened: TableSnapshot, wanted: Wanted) -> tuple[Flags, Flags]:
-    """Returns which files lack something, and of which of these files each lacking part cannot be had."""
+    """Returns which files lack something, and for which files every lacking part was tried and cannot be built."""
     files = opened.files
     filters, lookups = opened.index.membership(files), opened.index.lookups(files)
     lacks, untried = (np.zeros(len(files), dtype=bool) for _ in range(2))
@@ -136,5 +136,5 @@ def lacking_and_tried(opened: TableSnapshot, wanted: Wanted) -> tuple[Flags, Fla
 
 
 def with_rows(files: DataFiles) -> DataFiles:
-    """Returns the files that have rows: of the others, Spark computes nothing."""
+    """Returns the files that have rows. Spark computes nothing for the others."""
     return files.filter(pc.greater(files["row_count"], 0))

@@ -252,7 +252,7 @@ def _among(files: DataFiles, others: Iterable[DataFiles]) -> DataFiles:
 
 
 def _first_of(files: DataFiles) -> DataFiles:
-    """Returns the first of some files: so many that their rows are read in a few minutes, at least one."""
+    """Returns as many of the first files as can be read in a few minutes, at least one."""
     rows = np.cumsum(files["row_count"].to_numpy())
     return files[: max(1, int(np.searchsorted(rows, _MOST_ROWS, side="right")))]
 

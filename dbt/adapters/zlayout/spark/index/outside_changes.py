@@ -1,4 +1,4 @@
-"""Follows what others did in the folder of a managed table: files that they deleted or added.
+"""Applies what other tools did in the folder of a managed table: files that they deleted or added.
 
 Missing files, which the table lists and the folder lacks, are dropped from it. Orphans, which another tool wrote into
 the folder, are appended. Each happens only if asked for.
@@ -188,7 +188,7 @@ def _collected_orphans(
     _check_partitions(name, files, base)
     wait_a_tick(store, files)
     footers = footers_found(store, files["path"].to_pylist())
-    # Files of one schema have the same columns for Spark, which reads the footer of one file for each question.
+    # One file of each schema is checked, because each check runs a Spark query that reads the footer of one file.
     named = zip(files["path"].to_pylist(), footers, strict=True)
     alike = {_schema_key(footer): path for path, footer in named if footer is not None}
     for path in alike.values():

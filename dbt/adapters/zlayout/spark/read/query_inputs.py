@@ -75,8 +75,8 @@ _VIEW = re.compile(r"\bView \(((?:\.?`(?:[^`]|``)+`)+), ")
 _PART_OF_NAME = re.compile(r"`((?:[^`]|``)+)`")
 # Temporary views of this package for which the files below them say everything: of an older version, and of records.
 _OF_FILES_BELOW = re.compile(rf"zlayout_at_\w+|{VIEW_PREFIX}[0-9a-f]{{32}}")
-_FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
 # `ZlayoutFileIndex.toString`. Py4J returns no Python object for a proxy that comes back from the JVM.
+_FILE_INDEX = re.compile(r"zlayout\((.*), version (\d+)\)", re.DOTALL)
 # Path, size and modification time in Hadoop's text of a file. Its owner and the time of the last access do not count.
 _LISTED_FILE = re.compile(
     r"\w+\{path=(.*); isDirectory=false; length=(\d+); replication=\d+; blocksize=\d+; modification_time=(\d+); .*"

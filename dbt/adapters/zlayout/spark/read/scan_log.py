@@ -1,7 +1,7 @@
 """The scan log: one line for each scan that a file index has planned, so that advice knows what queries ask.
 
-It is a folder of text files with one JSON object a line. Nothing here may stop or slow a query: a line that cannot be
-written is left out, and the folder never takes more than a few megabytes.
+It is a folder of text files with one JSON object per line. Nothing here may stop or slow a query: a line that cannot be
+written is left out, and the folder never takes more than about 16 MB.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def checked_schema(schema_json: str) -> pa.Schema:
 
 
 def _has_void(kind: Any) -> bool:
-    """Returns whether a column of a type cannot be written or read by this Spark."""
+    """Returns whether a column of a type cannot be written or read by this version of Spark."""
     if not isinstance(kind, dict):
         return bool(kind == "void")
     parts: list[Any] = [each["type"] for each in kind.get("fields", ())]

@@ -37,7 +37,7 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, Pending, list_pending, liveness
 
 _TRIES = 5
-# Of retained versions, this share must have expired before a clean pays that is in no hurry.
+# The clean after a commit waits until this many versions have expired for each retained one.
 _WORTH = 0.1
 
 

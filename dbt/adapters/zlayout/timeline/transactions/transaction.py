@@ -116,7 +116,7 @@ class Transaction:
             transaction._close()
             timeline.runtime.sleep(random.uniform(0, _FIRST_PAUSE_SECONDS))
         raise ConflictError(
-            f"{operation}: no free instant in {_BEGIN_TRIES} tries; run it again when fewer writers are busy"
+            f"{word}: no free instant in {_BEGIN_TRIES} tries; run it again when fewer writers are busy"
         )
 
     def commit(self, change: Change, index: IndexPlan | None = None) -> Commit:

@@ -32,7 +32,7 @@ _WAITS = 200
 
 
 def yield_to_writers(timeline: Timeline, operation: str, instant: str) -> None:
-    """Checks that no user write is running that has read the files of its base.
+    """Raises an error if a user write is running that depends on files of its base.
 
     The plan of ``instant`` must already say that it is committing.
 
