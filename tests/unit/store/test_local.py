@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.zlayout.errors import StoreError, UnsupportedError
+from dbt.adapters.zlayout.errors import AlreadyExistsError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.store.protocol import MOST_BYTES_READ
 
@@ -61,6 +61,21 @@ def test_a_place_that_is_a_file_is_named_with_what_to_do(tmp_path: Path) -> None
     (tmp_path / "lake").write_text("no folder")
     with pytest.raises(StoreError, match=rf"{tmp_path}/lake/t cannot hold a table: .*/lake is a file.*location_root"):
         LocalStore(tmp_path / "lake" / "t").create("log/1", b"x")
+
+
+def test_a_file_in_place_of_a_folder_is_not_a_name_that_is_taken(tmp_path: Path) -> None:
+    store, local = LocalStore(tmp_path), tmp_path / "finished"
+    store.put("a/folder", b"")
+    local.write_bytes(b"x")
+    for write in (
+        lambda: store.create("a/folder/1", b""),
+        lambda: store.create("a/folder/deeper/1", b""),
+        lambda: store.put("a/folder/1", b""),
+        lambda: store.put_file("a/folder/1", local),
+    ):
+        with pytest.raises(StoreError, match="a/folder is a file, not a folder; move it away") as error:
+            write()
+        assert not isinstance(error.value, AlreadyExistsError)
 
 
 def test_a_place_that_may_not_be_written_is_named_with_what_to_do(

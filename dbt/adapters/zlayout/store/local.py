@@ -67,7 +67,7 @@ class LocalStore:
         """Writes a file unless it exists."""
         target = self._root / path
         with _errors(path), self._unfinished(data) as unfinished:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(target.parent)
             try:
                 os.link(unfinished, target)
             except OSError as error:
@@ -84,7 +84,7 @@ class LocalStore:
         target = self._root / path
         with _errors(path), self._unfinished(data) as unfinished:
             if target.parent.parent != self._root or not self._put_with_folder(unfinished, target):
-                target.parent.mkdir(parents=True, exist_ok=True)
+                _make_folder(target.parent)
                 unfinished.replace(target)
             _flush_folder(target.parent)
 
@@ -93,7 +93,7 @@ class LocalStore:
         target = self._root / path
         with _errors(path):
             _flush_file(local_file)
-            target.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(target.parent)
             try:
                 local_file.replace(target)
             except OSError as error:
@@ -217,6 +217,14 @@ class LocalStore:
             with suppress(OSError):
                 copy.unlink()
         local_file.unlink()
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        # Not an `AlreadyExistsError`: that one says that another writer was first, so its caller tries the next name.
+        raise StoreError(f"{folder_problem(folder)}; move it away and run this again") from error
 
 
 def folder_problem(folder: Path) -> str | None:

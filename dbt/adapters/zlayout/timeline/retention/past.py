@@ -12,7 +12,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, FileMissingError, VersionNotFoundError
+from dbt.adapters.zlayout.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    FileMissingError,
+    StoreError,
+    VersionNotFoundError,
+)
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
 from dbt.adapters.zlayout.timeline.files.instant import instant_of, is_instant, next_instant
@@ -25,6 +31,7 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 # In the summary of a version that dropped files which were missing from the folder.
 DROPPED, DROPPED_AS_MISSING = "dropped", "missing"
 _RECORDS_KEPT = 3
+_MOST_TRIES = 1_000
 _DELETE = "delete this file: it is the record of a clean, and old versions are not cleaned while it is here"
 # Above this number of files, one listing is cheaper than a request for each file.
 _STATS_BEFORE_LISTING = 200
@@ -107,7 +114,7 @@ def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> st
         Its path.
     """
     last = max((instant for path in after for instant in instants_in_name(path)), default=None)
-    while True:
+    for _ in range(_MOST_TRIES):
         last = next_instant(last, record.cleaned_ms)
         path = f"{CLEAN_FOLDER}/{last}.json"
         try:
@@ -115,6 +122,9 @@ def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> st
         except AlreadyExistsError:
             continue
         return path
+    raise StoreError(
+        f"{CLEAN_FOLDER}: no free name in {_MOST_TRIES} tries; run zlayout_clean when the table is not busy"
+    )
 
 
 def retire_records(store: Store, superseded: Sequence[str]) -> None:
