@@ -32,6 +32,8 @@ FILES = {
     "  and cast(customer as string) = '17'",
     "models/chosen.sql": "{{ config(materialized='zordered_table', zorder='auto', "
     "workload=[['customer = 17', 9], \"day = '2024-01-03'\"], target_file_size='40kb') }}" + FACTS,
+    "snapshots/kept.sql": "{% snapshot kept %}\n{{ config(unique_key='id', strategy='check', check_cols=['word']) }}\n"
+    "select id, word from {{ ref('facts') }}\nwhere soundex(word) = 'W700'\n{% endsnapshot %}",
     "models/schema.yml": "models:\n  - name: facts\n    data_tests:\n"
     "      - zlayout_prunes_at_least: {predicate: \"day = '2024-01-05'\", percent: 50}\n",
     "tests/no_odd_words.sql": "select * from {{ ref('facts') }}\nwhere day > '2024-01-20'\n  and word like '%x%'",
@@ -95,7 +97,8 @@ def test_lint_names_file_line_and_better_conditions(advised):
     assert outcome.success, outcome.log
     found = {(each["path"], each["line"]): each for each in json.loads(outcome.printed)}
     tokens, words, odd = "models/tokens.sql", "models/words.sql", "tests/no_odd_words.sql"
-    assert set(found) == {(tokens, 4), (tokens, 5), (words, 4), (words, 5), (odd, 3)}
+    kept = "snapshots/kept.sql"
+    assert set(found) == {(tokens, 4), (tokens, 5), (words, 4), (words, 5), (odd, 3), (kept, 4)}
     assert 'stats_expressions: ["upper(token)"]' in found[tokens, 4]["advice"]
     # `customer = 17` would read as much, since no key follows the customer.
     assert (found[tokens, 5]["rewritten"], found[tokens, 5]["files_read"]) == (None, found[tokens, 5]["files_total"])
@@ -107,6 +110,10 @@ def test_lint_names_file_line_and_better_conditions(advised):
     assert "reverse(word)" not in reverse["why"]
     failed = advised.operation("zlayout_lint", fail=True)
     assert not failed.success
+    assert "conditions cannot skip files." in failed.log
+    as_json = advised.operation("zlayout_lint", fail=True, json=True)
+    assert not as_json.success
+    assert len(json.loads(as_json.printed)) == len(found)
     sarif = json.loads(advised.operation("zlayout_lint", format="sarif").printed)
     assert sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] in (3, 4, 5)
 
@@ -116,7 +123,7 @@ def test_the_command_line_lints_and_advises_as_the_operations_do(advised):
     manifest = str(advised.folder / "target" / "manifest.json")
     done = CliRunner().invoke(zlayout, ["lint", "--manifest", manifest, "--json"])
     assert done.exit_code == 1
-    assert len(json.loads(done.stdout)) == 5
+    assert len(json.loads(done.stdout)) == 6
     done = CliRunner().invoke(zlayout, ["advise", "advised.facts", "--where", "5:customer = 3", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)[0]["predicates"][0]["weight"] == 5
@@ -128,6 +135,7 @@ def test_the_lock_tells_what_reads_more_and_why(advised):
     assert written.success, written.log
     lock = json.loads((advised.folder / "layout.lock.json").read_text())
     assert "day = '2024-01-05'" in lock["tables"]["advised.facts"]["conditions"]
+    assert lock["tables"]["advised.chosen"]["conditions"] == {}
     assert advised.operation("zlayout_lock", check=True).success
     assert advised.operation("zlayout_lock", tolerance=0.5).success
     again = advised.operation("zlayout_lock", model="facts")
@@ -142,6 +150,9 @@ def test_the_lock_tells_what_reads_more_and_why(advised):
     assert not failed.success
     assert "advised.facts: `day = '2024-01-05'` now reads" in failed.log
     assert "cause: the model no longer clusters by day" in failed.log
+    as_json = advised.operation("zlayout_lock", check=True, model="facts", json=True)
+    assert not as_json.success
+    assert "day = '2024-01-05'" in [each["condition"] for each in json.loads(as_json.printed)]
     assert not advised("test", "--select", "facts").success
 
 

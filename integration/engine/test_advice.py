@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
+from dbt.adapters.zlayout.adapter.operations.linting import rewritten_condition
 from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.expr import columns_of
 from dbt.adapters.zlayout.spark.read.conditions import predicates_of
@@ -116,6 +117,34 @@ def test_a_condition_that_does_not_fit_is_named(by_day):
         by_day.advise(["day = '2024-01-01'", "nope = 1"])
     with pytest.raises(ConfigError, match="no condition compares a column"):
         by_day.advise(["rand() < 0.5"])
+    with pytest.raises(ConfigError, match=r"workload: 'false' is never true; 'true' is always true$"):
+        by_day.advise(["false", "true"])
+    for wrong in (-1, 2, float("nan"), "x", None):
+        with pytest.raises(ConfigError, match=r"min_gain: .* is not a number from 0 to 1"):
+            by_day.advise(["customer = 7"], min_gain=wrong)
+
+
+@pytest.mark.parametrize(
+    ("condition", "usual"),
+    [
+        ("CAST(t AS DATE) = DATE '2024-03-01'", {"2024-03-01", "2024-03-01 10:00:00", "2024-03-01T00:00:00Z"}),
+        ("CAST(t AS INT) = 5", {"5"}),
+    ],
+)
+def test_a_rewritten_condition_finds_only_rows_of_the_original(spark, condition, usual):
+    days = ["2024-03-01", "2024-3-1", " 2024-03-01", "2024-03-01 ", "2024-03-012", "2024-03-01x", "2024-03-01-old"]
+    days += ["2024-03-01 10:00:00", "2024-03-01T00:00:00Z", "2024-03-01t", "2024-03-0", "2024-03", "", None]
+    numbers = ["5", "05", " 5", "5 ", "5.0", "5.9", "5x", "55", "+5"]
+    spark.createDataFrame([(each,) for each in [*days, *numbers]], "t string").createOrReplaceTempView("spellings")
+    better, _ = rewritten_condition(condition)
+    ansi = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        found = {row.t for row in spark.sql(f"select t from spellings where {condition}").collect()}
+        rewritten = {row.t for row in spark.sql(f"select t from spellings where {better}").collect()}
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", ansi)
+    assert usual <= rewritten <= found
 
 
 @pytest.mark.slow
@@ -268,6 +297,40 @@ def test_joins_count_where_their_values_skip_partitions_and_are_named_where_they
 
 
 @pytest.mark.slow
+def test_each_session_logs_its_scans_as_its_settings_say(spark, by_day, tmp_path):
+    a, b, quiet = spark.newSession(), spark.newSession(), spark.newSession()
+    enable(a, scan_log=tmp_path / "a")
+    b.conf.set("spark.zlayout.scanLogConstants", "false")
+    enable(b, scan_log=tmp_path / "b")
+    enable(quiet)
+    query = "select count(*) from z.advised where customer = 17 and upper(token) > 'SECRET'"
+    assert len({tuple(each.sql(query).collect()) for each in (a, b, quiet)}) == 1
+    a.conf.set("spark.zlayout.scanLog", "off")
+    a.sql(query).collect()
+    (of_a,), (of_b,) = read_scans(tmp_path / "a"), read_scans(tmp_path / "b")
+    assert "customer = 17" in of_a.where
+    assert of_b.where is None
+    for each in (of_a, of_b):
+        assert "customer = ?" in each.shape
+        assert "17" not in each.shape
+        assert "SECRET" not in each.shape
+    for wrong in (5, "s3://bucket/scans"):
+        with pytest.raises(ConfigError, match="name a local folder|not the path of a local folder"):
+            enable(a, scan_log=wrong)
+
+
+def test_a_query_of_a_merge_on_read_table_is_logged_once(spark, events, tmp_path):
+    options = {**OPTIONS, "table_type": "merge_on_read", "unique_key": "id"}
+    table = ZTable.write(spark, "z.logged_mor", events, zorder=["id"], **options)
+    table.upsert(events.where("id % 5000 = 3"))
+    session = spark.newSession()
+    enable(session, scan_log=tmp_path)
+    assert session.sql("select count(*) from z.logged_mor where customer = 17").head()[0] > 0
+    session.sql("select count(*) from z.logged_mor").head()
+    asked = logged_workload(read_scans(tmp_path), ["z.logged_mor", "z.logged_mor__files"])
+    assert sorted((each.sql, each.weight) for each in asked) == [("customer = 17", 1.0), ("true", 1.0)]
+
+
 def test_the_keys_of_a_merge_count_as_conditions_that_skip_files(spark, events, tmp_path):
     table = ZTable.write(spark, "z.merged", events, zorder=["customer"], **OPTIONS)
     enable(spark, scan_log=tmp_path)

@@ -22,7 +22,7 @@ from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
-from dbt_common.exceptions import CompilationError, DbtRuntimeError
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, as_errors_of, warn
 from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_relation
@@ -61,7 +61,7 @@ from dbt.adapters.zlayout.errors import ConfigError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.commit.catalog_entries import drop_table, rename_table
-from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, start_for_session
+from dbt.adapters.zlayout.spark.read.scan_log import SCANS_FOLDER, start_for_project
 from dbt.adapters.zlayout.spark.read.values_condition import values_predicate
 from dbt.adapters.zlayout.spark.schema.table_schema import string_literal
 from dbt.adapters.zlayout.store import check_place
@@ -120,7 +120,7 @@ class ZlayoutAdapter(SparkAdapter):
         super().__init__(config, mp_context)
         self._target = target_folder(config)
         parameters = getattr(config.credentials, "server_side_parameters", None) or {}
-        start_for_session(parameters, None if self._target is None else self._target / SCANS_FOLDER)
+        start_for_project(parameters, None if self._target is None else self._target / SCANS_FOLDER)
 
     def session(self) -> SparkSession:
         """Returns the session of the thread's connection. The first call opens it."""
@@ -517,27 +517,30 @@ class ZlayoutAdapter(SparkAdapter):
         )
 
     @for_macros()
-    def lint_report(self, model: str | None, nodes: Nodes, kind: str, fail: bool, as_json: bool = False) -> str:
-        """Returns the text that zlayout_lint prints. Raises it as an error if there is a finding and ``fail``."""
+    def lint_report(
+        self, model: str | None, nodes: Nodes, kind: str, fail: bool, as_json: bool = False
+    ) -> tuple[str, str | None]:
+        """Returns what zlayout_lint prints, and the error with which it ends; None without one."""
         linting.check_format(kind)
         linted = linting.lint_project(self.session(), model, nodes, self._target)
-        text = linting.lint_text(linted, "json" if as_json else kind)
-        if fail and linted.findings:
-            raise CompilationError(text)
-        return text
+        kind = "json" if as_json else kind
+        text = linting.lint_text(linted, kind)
+        if not (fail and linted.findings):
+            return text, None
+        return ("", text) if kind == "text" else (text, "zlayout_lint: conditions cannot skip files")
 
     @for_macros()
     def lock_report(
         self, model: str | None, nodes: Nodes, check: bool, path: str | None, tolerance: object, as_json: bool
-    ) -> str:
-        """Returns the text that zlayout_lock prints. Raises it as an error if a check does not pass."""
+    ) -> tuple[str, str | None]:
+        """Returns what zlayout_lock prints, and the error with which it ends; None without one."""
         file, target = self._in_project(path or LOCK_FILE), self._target
         text, passes = lock_report(
             self.session(), model, nodes, target, file, check=check, tolerance=tolerance, as_json=as_json
         )
-        if not passes:
-            raise CompilationError(text)
-        return text
+        if passes:
+            return text, None
+        return (text, "zlayout_lock: conditions read more than the lock allows") if as_json else ("", text)
 
     @for_macros(available.parse_list)
     def lock_problems(self, relation: ZlayoutRelation | str, path: str | None) -> Rows:

@@ -371,6 +371,8 @@ def lint(context: Context, table: str | None, sarif: bool, exit_zero: bool, as_j
     """
     from dbt.adapters.zlayout.adapter.operations.linting import lint_project, lint_text
 
+    if sarif and as_json:
+        raise click.UsageError("--json and --sarif are two formats: give one of them")
     name = context.table(table) if table else None
     session = context.project_session()
     linted = lint_project(session, name, context.every_node, context.target_folder)

@@ -24,7 +24,7 @@ from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError, TableNotFoundError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
-from dbt.adapters.zlayout.predicate.expr import Call, ColumnPath, Expr, columns_of, expressions_of, leaves
+from dbt.adapters.zlayout.predicate.expr import Call, ColumnPath, Constant, Expr, columns_of, expressions_of, leaves
 from dbt.adapters.zlayout.spark.catalog.session_catalog import Catalog, TableName
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings
 from dbt.adapters.zlayout.spark.jobs.jobs import Progress, failing_as_write_error
@@ -70,6 +70,9 @@ def advice_for_table(
     Raises:
         ConfigError: A condition does not fit the table, or there is nothing to judge.
     """
+    # Not a number: each comparison with it is false.
+    if isinstance(min_gain, bool) or not isinstance(min_gain, int | float) or not 0 <= min_gain <= 1:
+        raise ConfigError([f"min_gain: {min_gain!r} is not a number from 0 to 1"], subject)
     queries = _queries(spark, opened.row_schema_json, workload, subject)
     config = config_of(opened.snapshot)
     keys = config.clustering.columns
@@ -87,7 +90,9 @@ def advice_for_table(
     manage_first = () if opened.managed else (_ONLY_INDEXED,)
     if not any(columns_of(each.predicate) & set(paths) for each in queries):
         helpful = [each.why for each in missing_expressions(expressions)]
-        raise ConfigError(["; ".join([_NOTHING_COMPARED, *helpful, *(manage_first if helpful else ())])], subject)
+        raise ConfigError(
+            ["; ".join([_nothing_compared(queries), *helpful, *(manage_first if helpful else ())])], subject
+        )
     tracked = tuple(each.path for each in tracked_of(config, opened.schema_json, opened.partition_columns))
     untracked = frozenset(path for path in paths if path not in tracked and path not in folders)
     sample = Sample.of(column_sample(Catalog(spark), opened, paths, progress), paths, untracked)
@@ -234,7 +239,7 @@ def _asking(
 ) -> _WorkloadChoice | None:
     """Returns the workload that is to choose; None if there is nothing to choose, or nothing to choose by."""
     auto, workload = config.auto_keys.wanted, config.auto_keys.workload
-    if auto and (log := active_log()) is not None:
+    if auto and (log := active_log(lambda key: str(spark.conf.get(key, "")))) is not None:
         workload = merged([*workload, *logged_workload(read_scans(log.folder), names_of(name))])
     if not auto and (not config.clustering.columns or config.clustering.curve == "linear"):
         return None
@@ -247,7 +252,9 @@ def _asking(
     paths = _sampled_paths(layout.schema_json, queries, () if auto else layout.keys)
     if not any(columns_of(each.predicate) & set(paths) for each in queries):
         if auto and any(each.source == GIVEN for each in workload):
-            raise ConfigError([_NOTHING_COMPARED], str(name))
+            if not all(isinstance(each.predicate, Constant) for each in queries):
+                raise ConfigError([_nothing_compared(queries)], str(name))
+            _tell(progress, f"zorder: auto keeps the keys as they are: {_nothing_compared(queries)}")
         return None
     return _WorkloadChoice(spark, name, layout, workload, queries, paths, progress)
 
@@ -338,7 +345,17 @@ def _advice_for_rows(
 
 _CUTS = "workload: the cuts follow it"
 _KEEPS_CUTS = "workload: the cuts stay as they are"
-_NOTHING_COMPARED = "workload: no condition compares a column that has an order; zlayout_explain says why for each"
+
+
+def _nothing_compared(queries: Sequence[Query]) -> str:
+    constant = [each for each in queries if isinstance(each.predicate, Constant)]
+    found = [
+        f"{each.condition.sql!r} is {'always true' if each.predicate == Constant(True) else 'never true'}"
+        for each in constant
+    ]
+    if len(constant) < len(queries):
+        found.append("no condition compares a column that has an order; zlayout_explain says why for each")
+    return f"workload: {'; '.join(found)}"
 
 
 def _queries(spark: SparkSession, schema_json: str, workload: Sequence[WeightedCondition], subject: str) -> list[Query]:

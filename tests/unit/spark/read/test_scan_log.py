@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,8 +32,8 @@ from dbt.adapters.zlayout.spark.read.scan_log import (
     logged_workload,
     read_scans,
     shape_of,
+    start_for_project,
     start_for_session,
-    start_scan_log,
 )
 
 DAY, NAME = Column(("day",), pa.date32()), Column(("name",), pa.string())
@@ -42,8 +43,13 @@ SCAN = LoggedScan(1, "s.t", 3, "day >= ?", "day >= DATE '2024-05-01'", 40, 4, 40
 
 
 @pytest.fixture(autouse=True)
-def _no_log_is_left() -> None:
-    start_scan_log(None)
+def _no_log_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_log, "_PROCESS", scan_log._Process())
+
+
+def session(**settings: str) -> Callable[[str], str]:
+    """The settings of a session: ``log`` and ``constants``."""
+    return lambda key: settings.get({scan_log.SCAN_LOG: "log", scan_log.CONSTANTS: "constants"}[key], "")
 
 
 def test_lines_come_back_in_the_order_of_time(tmp_path: Path) -> None:
@@ -136,21 +142,62 @@ def test_a_list_of_long_texts_becomes_one_range_that_a_line_can_hold(tmp_path: P
     assert [each.where for each in read_scans(tmp_path)] == [text]
 
 
-def test_settings_of_the_session_start_and_end_the_log(tmp_path: Path) -> None:
-    start_for_session({}, tmp_path)
-    log = active_log()
+def test_a_project_has_a_log_unless_its_settings_or_its_sessions_say_otherwise(tmp_path: Path) -> None:
+    start_for_project({}, tmp_path)
+    log = active_log(session())
     assert log is not None
     assert (log.folder, log.constants) == (tmp_path, True)
-    start_for_session({}, tmp_path)
-    assert active_log() is log
-    start_for_session({"spark.zlayout.scanLogConstants": "False"}, tmp_path)
-    assert active_log() is not log
+    start_for_project({}, tmp_path)
+    assert active_log(session()) is log
+    assert active_log(session(log="off")) is None
+    without = active_log(session(constants="False"))
+    assert without is not None
+    assert (without.folder, without.constants) == (tmp_path, False)
     # A profile's YAML makes false of `off`.
     for off in ("off", "false"):
-        start_for_session({}, tmp_path)
-        start_for_session({"spark.zlayout.scanLog": off}, tmp_path)
-        assert active_log() is None
-    start_for_session({"spark.zlayout.scanLog": str(tmp_path / "x")}, None)
-    assert active_log() is not None
-    with pytest.raises(ConfigError, match=r"scanLogConstants: 'perhaps' is not true or false"):
-        start_for_session({"spark.zlayout.scanLogConstants": "perhaps"}, None)
+        start_for_project({"spark.zlayout.scanLog": off}, tmp_path)
+        assert active_log(session()) is None
+    start_for_project({"spark.zlayout.scanLogConstants": "false"}, tmp_path)
+    assert active_log(session()) is without
+
+
+def test_sessions_have_logs_of_their_own(tmp_path: Path) -> None:
+    assert active_log(session(log=str(tmp_path))) is None  # no session has started one, so none is asked
+    start_for_session(str(tmp_path / "a"), "")
+    start_for_session(str(tmp_path / "b"), "false")
+    a, b = session(log=str(tmp_path / "a")), session(log=str(tmp_path / "b"), constants="false")
+    logs = [active_log(each) for each in (a, b, a, session())]
+    assert [each and (each.folder.name, each.constants) for each in logs] == [
+        ("a", True),
+        ("b", False),
+        ("a", True),
+        None,
+    ]
+    assert logs[0] is logs[2]
+
+
+@pytest.mark.parametrize(
+    ("folder", "constants", "problem"),
+    [
+        ("", "perhaps", r"scanLogConstants: 'perhaps' is not true or false"),
+        ("s3://bucket/scans", "", r"scanLog: 's3://bucket/scans' is a URI; name a local folder"),
+        ("file:///scans", "", r"is a URI; name a local folder"),
+    ],
+)
+def test_a_wrong_setting_is_named(folder: str, constants: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        start_for_session(folder, constants)
+
+
+@pytest.mark.parametrize(
+    ("sql", "shape"),
+    [
+        ("lower(code) = 'secret' OR shop = ?", "lower(code) = ? OR shop = ?"),
+        ("RLIKE(s.t.code, 'it\\'s `b` 5')", "RLIKE(s.t.code, ?)"),
+        ("(c1 % 55555) = 3L", "(c1 % ?) = ?"),
+        ("date_add(day, 7) > DATE '2024-01-31'", "date_add(day, ?) > ?"),
+        ("`a 'b' 7` = X'0A' AND x < -1.5E3", "`a 'b' 7` = ? AND x < -?"),
+    ],
+)
+def test_shapes_have_no_literals(sql: str, shape: str) -> None:
+    assert scan_log.without_literals(sql) == shape

@@ -235,7 +235,7 @@ def _lines(found: TableAdvice) -> Iterator[str]:
 def _facts(advice: Advice) -> Iterator[tuple[str, str]]:
     yield "zorder", _change(advice.zorder_now, advice.zorder)
     if advice.by_workload:
-        yield "cuts", "follow the workload"
+        yield "cuts", "follow the workload, which they need in the config: workload: […], or zorder: auto"
     if advice.partition_by or advice.partition_by_now:
         yield "partition by", _change(advice.partition_by_now, advice.partition_by)
     if advice.bloom:

@@ -134,7 +134,8 @@ def _compiled_text(node: Mapping[str, Any], target: Path | None) -> str | None:
     if target is None or not original or not path:
         return None
     if Path(path).name == Path(original).name:
-        places = [Path(original)]
+        # dbt-core puts a snapshot into a folder with the name of its file.
+        places = [Path(original), Path(original, path)]
     else:
         # dbt-core puts a generic test under the name of the file that declares it, dbt v2 into one of two folders.
         places = [Path(original, path), Path("generic_tests", path), Path(target.name, "generic_tests", path)]

@@ -127,7 +127,8 @@ def lint_text(linted: Linted, kind: str) -> str:
     elif not linted.queries:
         lines.append("The project has no queries.")
     else:
-        lines.append(f"Every condition of {counted(linted.queries, 'compiled query')} can skip files.")
+        which = "" if linted.failures is None else " that Spark can analyse"
+        lines.append(f"Every condition of {counted(linted.queries, 'compiled query')}{which} can skip files.")
     return "\n".join(lines if linted.failures is None else [*lines, f"{linted.failures.rstrip('.')}."])
 
 
@@ -284,9 +285,9 @@ def rewritten_condition(condition: str, integers: Collection[str] = ()) -> tuple
     >>> rewritten_condition("CAST(id AS STRING) = '42'", ["id"])
     ('id = 42', None)
     >>> rewritten_condition("(CAST(code AS INT) = 5)")
-    ("code = '5'", "texts that spell 5 in another way, such as '05'")
-    >>> rewritten_condition("CAST(day AS DATE) = DATE '2024-01-31'")
-    ("day LIKE '2024-01-31%'", "texts that spell the day in another way, such as '2024-1-31'")
+    ("code = '5'", "strings that spell 5 in another way, such as '05'")
+    >>> rewritten_condition("CAST(day AS DATE) = DATE '2024-01-31'")[0]
+    "(day = '2024-01-31' OR day LIKE '2024-01-31 %' OR day LIKE '2024-01-31T%')"
     >>> rewritten_condition("(lower(code) = 'x')")
     """
     found = _CAST.fullmatch(condition)
@@ -299,10 +300,12 @@ def rewritten_condition(condition: str, integers: Collection[str] = ()) -> tuple
         return (f"{column} = {number}", None) if same else None
     if kind in _LISTED_TYPES and re.fullmatch(r"-?\d+", value):
         example = "" if value.startswith("-") else f", such as '0{value}'"
-        return f"{column} = '{value}'", f"texts that spell {value} in another way{example}"
+        return f"{column} = '{value}'", f"strings that spell {value} in another way{example}"
     if kind == "DATE" and value.startswith("DATE "):
+        # Spark reads a date up to a space or a T. Anything else behind the day makes the cast null.
         day = value.removeprefix("DATE ")[:-1]
-        return f"{column} LIKE {day}%'", f"texts that spell the day in another way, such as {day.replace('-0', '-')}'"
+        rewritten = f"({column} = {day}' OR {column} LIKE {day} %' OR {column} LIKE {day}T%')"
+        return rewritten, f"strings that spell the day in another way, such as {day.replace('-0', '-')}'"
     return None
 
 

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload
 from dbt.adapters.zlayout.adapter.operations.arguments import number_between
 from dbt.adapters.zlayout.adapter.operations.progress import with_progress
 from dbt.adapters.zlayout.adapter.output import json_text, write_whole
-from dbt.adapters.zlayout.errors import CancelledError, ConfigError, ZlayoutError
+from dbt.adapters.zlayout.errors import CancelledError, ConfigError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.predicate.literals import folded_name, plain_name
 from dbt.adapters.zlayout.quantities import counted
 from dbt.adapters.zlayout.table.explanation import ConditionReads
@@ -46,6 +46,9 @@ _LOST = (
     ("stats_expressions", f"the table no longer has statistics of {{}}: {_ADD}"),
 )
 _MOST_CONDITIONS = 20
+_MOST_TOLERANCE = 10.0
+# A condition that reads up to so many times the share of a lookup counts as one.
+_OF_LOOKUP = 1.5
 _MOST_BYTES = 16 << 20
 
 
@@ -95,7 +98,7 @@ class LockedTable:
         conditions = []
         for condition, reads in values["conditions"].items():
             read, _, total = str(reads["files"]).partition(" of ")
-            conditions.append(LockedCondition(str(condition), float(reads["opened"]), int(read), int(total)))
+            conditions.append(LockedCondition(str(condition), _share(reads, "opened", 1.0), int(read), int(total)))
         # Locks of earlier releases have no indexes but Bloom filters.
         lists = {
             key: values[key] if key in ("zorder", "partition_by", "bloom") else values.get(key, ()) for key in LAYOUT
@@ -126,15 +129,21 @@ class Lock:
         """Reads the text of a lock file.
 
         Raises:
-            ConfigError: It is no lock file, or one of a later release.
+            ConfigError: It is no lock file.
+            UnsupportedError: A later release wrote it.
         """
         try:
             content = json.loads(text)
             version = content["format_version"]
+            if isinstance(version, int) and version > _FORMAT:
+                raise UnsupportedError(
+                    f"{subject} has format_version {version}, and this release reads {_FORMAT}: update dbt-zlayout, or "
+                    f"delete the file and write it again with {_WRITE}"
+                )
             if version != _FORMAT:
-                raise ConfigError([f"format_version is {version!r}; this release reads {_FORMAT}"], subject)
+                raise ValueError(f"format_version: {version!r} is not {_FORMAT}")
             tables = {str(name): LockedTable.of_dict(table) for name, table in content["tables"].items()}
-            return cls(tables, float(content["tolerance"]))
+            return cls(tables, _share(content, "tolerance", _MOST_TOLERANCE))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ConfigError([f"is not a lock file ({error}); write it again with {_WRITE}"], subject) from error
 
@@ -225,8 +234,7 @@ def made_lock(session: SparkSession, model: str | None, nodes: Nodes, target: Pa
     for table in with_progress(chosen, "measuring the tables", "table"):
         conditions = [each.sql for each in workload.foremost(table, _MOST_CONDITIONS)]
         found = [reads for reads in table.reads(conditions) if reads is not None]
-        if found:
-            tables[plain_name(table.name)] = _locked(table, found)
+        tables[plain_name(table.name)] = _locked(table, found)
     return Lock(tables, allowed)
 
 
@@ -248,7 +256,8 @@ def _check_lock(session: SparkSession, lock: Lock, model: str | None, nodes: Nod
         return found, len(lock.tables[plain_name(table.name)].conditions)
     spelled = {folded_name(each): each for each in tables_of(nodes)}
     found = []
-    for name, locked in with_progress(sorted(lock.tables.items()), "measuring the tables", "table"):
+    with_conditions = sorted((name, locked) for name, locked in lock.tables.items() if locked.conditions)
+    for name, locked in with_progress(with_conditions, "measuring the tables", "table"):
         found += _of_table(session, name, spelled.get(folded_name(name)), locked, lock.tolerance)
     return found, sum(len(each.conditions) for each in lock.tables.values())
 
@@ -262,7 +271,7 @@ def _of_table(
         name: ``schema.table``, as in the lock.
         spelled: The name in backquotes; None if the project has no such table.
     """
-    why = "the table does not exist, or is no table of this project"
+    why = f"the table does not exist, or is no table of this project; build it, or write the lock again with {_WRITE}"
     try:
         table = None if spelled is None else table_if_there(session, spelled)
         if table is not None:
@@ -290,16 +299,35 @@ def _regressions(table: ZTable, name: str, locked: LockedTable, tolerance: float
     found = table.reads([each.condition for each in locked.conditions])
     for condition, reads in zip(locked.conditions, found, strict=True):
         if reads is None:
-            why = "the condition does not fit the table's columns any more"
+            misfit = _misfit(table, condition.condition)
+            why = f"{misfit}; change the model or the condition, or write the lock again with {_WRITE}"
             yield Regression(name, condition, None, None, why)
-        elif reads.rows_total and not _within(condition, reads, tolerance):
+        elif reads.rows_total and not _within(condition, reads, tolerance, len(locked.layout["zorder"])):
             cause = _cause(table, locked, reads)
             yield Regression(name, condition, reads.files_read, reads.files_total, cause)
 
 
-def _within(locked: LockedCondition, reads: ConditionReads, tolerance: float) -> bool:
-    one_file = 1 / max(1, reads.files_total)
-    return reads.opened <= max(locked.opened * (1 + tolerance), locked.opened + 1.5 * one_file) + 1e-9
+def _misfit(table: ZTable, condition: str) -> str:
+    """Returns why Spark cannot read a condition."""
+    try:
+        table.explain(condition)
+    except ZlayoutError as error:
+        return one_line(error)
+    return "the condition does not fit the table's columns any more"
+
+
+def _within(locked: LockedCondition, reads: ConditionReads, tolerance: float, keys: int) -> bool:
+    """Returns whether a condition reads as the lock allows, in a table that may have another number of files.
+
+    A range has the same share of the rows in any number of files. A lookup on one of k keys has about ``n ** (-1 / k)``
+    of those in n files, which is more if they are fewer.
+    """
+    files = max(1, reads.files_total)
+    lookup, lookup_then = (max(1, count) ** (-1 / max(1, keys)) for count in (files, locked.files_total))
+    share = locked.opened
+    if share <= _OF_LOOKUP * lookup_then:
+        share *= max(1.0, lookup / lookup_then)
+    return reads.opened <= max(share * (1 + tolerance), share + 1.5 / files) + 1e-9
 
 
 def _cause(table: ZTable, locked: LockedTable, reads: ConditionReads) -> str:
@@ -336,7 +364,14 @@ def _locked(table: ZTable, found: Sequence[ConditionReads]) -> LockedTable:
 
 
 def _tolerance(given: object) -> float:
-    return number_between("zlayout_lock: tolerance", given, 0.0, 10.0)
+    return number_between("zlayout_lock: tolerance", given, 0.0, _MOST_TOLERANCE)
+
+
+def _share(values: Mapping[str, Any], key: str, most: float) -> float:
+    found = float(values[key])
+    if not 0 <= found <= most:
+        raise ValueError(f"{key}: {values[key]!r} is not a number from 0 to {most:g}")
+    return found
 
 
 def _lock_before(path: Path, *, required: bool) -> Lock | None:
@@ -386,7 +421,7 @@ def lock_report(
         return check_text(found, checked, as_json=as_json), not found
     before = _lock_before(path, required=model is not None)
     lock = made_lock(session, model, nodes, target, tolerance)
-    if not lock.tables:
+    if not any(table.conditions for table in lock.tables.values()):
         raise ConfigError(
             ["no condition is known: run or compile the project, or give its models a workload"], "zlayout_lock"
         )
@@ -395,6 +430,6 @@ def lock_report(
         lock = Lock({**kept, **lock.tables}, before.tolerance if tolerance is None else lock.tolerance)
     text = lock.to_text()
     write_whole(path, text)
-    conditions = sum(len(each.conditions) for each in lock.tables.values())
-    line = f"{path}: {counted(conditions, 'condition')} on {counted(len(lock.tables), 'table')}"
+    conditions = [len(each.conditions) for each in lock.tables.values() if each.conditions]
+    line = f"{path}: {counted(sum(conditions), 'condition')} on {counted(len(conditions), 'table')}"
     return (text.rstrip() if as_json else line), True

@@ -17,6 +17,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,14 @@ from dbt.adapters.zlayout.spark.catalyst.predicates import to_predicate
 from dbt.adapters.zlayout.spark.catalyst.values import line_evaluator
 from dbt.adapters.zlayout.spark.jvm.scala import Jvm, members
 from dbt.adapters.zlayout.spark.jvm.session_settings import SessionSettings, settings_of
-from dbt.adapters.zlayout.spark.read.scan_log import LoggedScan, active_log, condition_text, shape_of
-from dbt.adapters.zlayout.spark.read.skipping_stages import session_stages
+from dbt.adapters.zlayout.spark.read.scan_log import (
+    LoggedScan,
+    active_log,
+    condition_text,
+    looks_up_log_keys,
+    shape_of,
+)
+from dbt.adapters.zlayout.spark.read.skipping_stages import session_setting, session_stages
 from dbt.adapters.zlayout.spark.schema.table_schema import FIELD_ID
 from dbt.adapters.zlayout.spark.snapshot.table_snapshot import TableSnapshot
 
@@ -109,12 +116,16 @@ class ZlayoutFileIndex(ABC):
             partition_filters: As for ``listFiles``.
             rest: The other filters; None if they were not read, and then the scan is not logged.
         """
-        log = active_log()
-        if log is None or self.logged_as is None or rest is None:
+        if self.logged_as is None or rest is None:
             return
         try:
             seconds, files = time.perf_counter() - start, self.opened.files
+            log = active_log(partial(session_setting, self._jvm))
+            if log is None:
+                return
             predicate = rest if partition_filters.isEmpty() else And((self.predicate(partition_filters), rest))
+            if looks_up_log_keys(predicate):
+                return
             sizes = np.asarray(files.column("size_bytes").to_numpy())
             log.add(
                 LoggedScan(

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from dbt.adapters.zlayout.predicate.expr import (
     In,
     IsNotNull,
     IsNotTrue,
+    IsNull,
     IsTrue,
     Not,
     NotIn,
@@ -56,6 +58,14 @@ _MOST_VALUES, _MOST_RANGES = 100, 12
 _MOST_TEXT = 3 << 10
 _LOG_COLUMNS = frozenset({OP, INSTANT, SEQ})
 _SUFFIX = ".jsonl"
+_URI = re.compile(r"[A-Za-z][\w+.-]+:/")
+# Names in backquotes stay. Literals of other types begin with a word: DATE '2024-01-31', X'0A'.
+_NAME_OR_LITERAL = re.compile(
+    r"`(?:[^`]|``)*`"
+    r"|(?:\b(?:DATE|TIME|TIMESTAMP(?:_NTZ|_LTZ)?|INTERVAL|X)\s*)?'(?:[^'\\]|\\.)*'"
+    r"|(?<![\w.`])\d[\w.]*",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -123,43 +133,82 @@ class ScanLog:
         self._bytes += len(line)
 
 
-_ACTIVE: dict[str, ScanLog | None] = {"log": None}
+@dataclass
+class _Process:
+    """The logs of this process.
 
-
-def active_log() -> ScanLog | None:
-    """Returns the log of this process; None if scans are not logged."""
-    return _ACTIVE["log"]
-
-
-def start_scan_log(folder: str | os.PathLike[str] | None, *, constants: bool = True) -> None:
-    """Logs the scans of this process from now on.
-
-    Args:
-        folder: The folder. None or 'off' ends the log.
-        constants: Whether lines have the constants of conditions.
+    Attributes:
+        log: The log of the sessions that do not say otherwise.
+        any_log: Whether a session may have a log. Until then, no scan asks its session.
+        opened: The logs, by folder and by whether they have constants.
     """
-    if folder is None or word_of(os.fspath(folder)) in ("", "off"):
-        _ACTIVE["log"] = None
-        return
-    path, now = Path(folder), active_log()
-    if now is None or (now.folder, now.constants) != (path, constants):
-        _ACTIVE["log"] = ScanLog(path, constants=constants)
+
+    log: ScanLog | None = None
+    any_log: bool = False
+    opened: dict[tuple[Path, bool], ScanLog] = field(default_factory=dict)
 
 
-def start_for_session(parameters: Mapping[str, str], default: Path | None) -> None:
-    """Logs scans as the Spark configuration of a session asks.
+_PROCESS = _Process()
+
+
+def active_log(setting: Callable[[str], str]) -> ScanLog | None:
+    """Returns the log of a session; None if its scans are not logged.
 
     Args:
-        parameters: The configuration.
+        setting: Returns a setting of the session, ``''`` if it is not set.
+
+    Raises:
+        ConfigError: A value is not allowed.
+    """
+    if not _PROCESS.any_log:
+        return None
+    return _log_of(setting(SCAN_LOG), setting(CONSTANTS), _PROCESS.log)
+
+
+def start_for_session(folder: str, constants: str) -> None:
+    """Checks the settings of a session, whose scans are logged from now on.
+
+    Args:
+        folder: ``spark.zlayout.scanLog``; ``''`` if it is not set.
+        constants: ``spark.zlayout.scanLogConstants``, in the same way.
+
+    Raises:
+        ConfigError: A value is not allowed.
+    """
+    found = _log_of(folder, constants, None)
+    _PROCESS.any_log = _PROCESS.any_log or found is not None
+
+
+def start_for_project(parameters: Mapping[str, str], default: Path | None) -> None:
+    """Logs the scans of this process, except those of sessions that say otherwise.
+
+    Args:
+        parameters: The Spark configuration of the project's profile.
         default: The folder if the configuration names none; None for no log.
 
     Raises:
         ConfigError: A value is not allowed.
     """
-    word = str(parameters.get(CONSTANTS, "true")).strip().lower()
-    if word not in ("true", "false"):
-        raise ConfigError([f"{CONSTANTS}: {word!r} is not true or false"])
-    start_scan_log(parameters.get(SCAN_LOG) or default, constants=word == "true")
+    folder, constants = (str(parameters.get(key, "")) for key in (SCAN_LOG, CONSTANTS))
+    _PROCESS.log = _log_of(folder or str(default or ""), constants, None)
+    _PROCESS.any_log = _PROCESS.any_log or _PROCESS.log is not None
+
+
+def _log_of(folder: str, constants: str, otherwise: ScanLog | None) -> ScanLog | None:
+    """Returns the log that settings ask for; ``otherwise``, if they do not say."""
+    word = constants.strip().lower()
+    if word not in ("", "true", "false"):
+        raise ConfigError([f"{CONSTANTS}: {constants!r} is not true or false"])
+    # A profile's YAML makes false of `off`.
+    if word_of(folder) == "off":
+        return None
+    if _URI.match(folder):
+        raise ConfigError([f"{SCAN_LOG}: {folder!r} is a URI; name a local folder, or 'off'"])
+    path = Path(folder) if folder else None if otherwise is None else otherwise.folder
+    if path is None:
+        return None
+    with_constants = word == "true" if word else otherwise is None or otherwise.constants
+    return _PROCESS.opened.setdefault((path, with_constants), ScanLog(path, constants=with_constants))
 
 
 def read_scans(folder: str | os.PathLike[str]) -> list[LoggedScan]:
@@ -243,7 +292,24 @@ def _telling(parts: Sequence[Expr]) -> list[Expr]:
 def shape_of(predicate: Expr) -> str:
     """Returns the conditions of a predicate with ``?`` for each constant; ``''`` if there are none."""
     parts = _telling(conjuncts(normal_form(predicate)))
-    return " AND ".join(dict.fromkeys(map(_shape, parts)))
+    return " AND ".join(dict.fromkeys(without_literals(_shape(part)) for part in parts))
+
+
+def without_literals(sql: str) -> str:
+    """Returns SQL with ``?`` for each literal.
+
+    >>> without_literals("lower(`a 1`) = 'x 5' OR date_add(day, 7) > DATE '2024-01-31' OR n2 % 1.5D = 3")
+    'lower(`a 1`) = ? OR date_add(day, ?) > ? OR n2 % ? = ?'
+    """
+    return _NAME_OR_LITERAL.sub(lambda found: found[0] if found[0].startswith("`") else "?", sql)
+
+
+def looks_up_log_keys(predicate: Expr) -> bool:
+    """Returns whether a scan wants no base rows: a query of a merge-on-read table also scans the keys of the logs."""
+    return any(
+        columns_of(part) == {(OP,)} and not any(isinstance(leaf, IsNull) for leaf in leaves(part))
+        for part in conjuncts(normal_form(predicate))
+    )
 
 
 def _has_unknown(part: Expr) -> bool:

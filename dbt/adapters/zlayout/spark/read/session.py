@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrameReader
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from dbt.adapters.zlayout.errors import TableLostError, TableNotFoundError, UnsupportedError, ZlayoutError
+from dbt.adapters.zlayout.errors import ConfigError, TableLostError, TableNotFoundError, UnsupportedError, ZlayoutError
 from dbt.adapters.zlayout.predicate.literals import backquoted
 from dbt.adapters.zlayout.spark.catalog.session_catalog import (
     Catalog,
@@ -50,14 +50,18 @@ def enable(spark: SparkSession, *, scan_log: str | os.PathLike[str] | None = Non
 
     Args:
         spark: A session with its own JVM (not Spark Connect).
-        scan_log: A local folder in which each scan of a table leaves a line, for `ZTable.advise`; 'off' ends the log.
-            None takes the folder from ``spark.zlayout.scanLog``, if the session has that setting.
+        scan_log: A local folder in which each scan of this session leaves a line, for `ZTable.advise`; 'off' ends the
+            log. It becomes the session's ``spark.zlayout.scanLog``, and None leaves that setting as it is.
 
     Raises:
         UnsupportedError: The session cannot skip; the message says why.
-        ConfigError: The session's ``spark.zlayout.skipping`` names no stage.
+        ConfigError: The session's ``spark.zlayout.skipping`` names no stage, or the scan log is no local folder.
     """
     parse_stages(str(spark.conf.get(KEY, ALL)))
+    if not (scan_log is None or isinstance(scan_log, str | os.PathLike)):
+        raise ConfigError([f"scan_log: {scan_log!r} is not the path of a local folder, or 'off'"])
+    folder = spark.conf.get(SCAN_LOG, "") if scan_log is None else os.fspath(scan_log)
+    start_for_session(str(folder), str(spark.conf.get(CONSTANTS, "")))
     available, reason = ensure_skipping(spark)
     if not available:
         raise UnsupportedError(f"file skipping cannot be enabled: {reason}")
@@ -73,13 +77,8 @@ def enable(spark: SparkSession, *, scan_log: str | os.PathLike[str] | None = Non
     ):
         _wrap(DataStreamReader, method, lambda reader: reader._spark, partial(refuse, _FROM))
     setattr(spark, _ENABLED, True)
-    configured = {
-        key: str(spark.conf.get(key)) for key in (SCAN_LOG, CONSTANTS) if spark.conf.get(key, None) is not None
-    }
     if scan_log is not None:
-        configured[SCAN_LOG] = os.fspath(scan_log)
-    if SCAN_LOG in configured:
-        start_for_session(configured, None)
+        spark.conf.set(SCAN_LOG, os.fspath(scan_log))
 
 
 def prepare(spark: SparkSession, sql: str) -> None:
