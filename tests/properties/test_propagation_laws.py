@@ -435,7 +435,7 @@ def assert_holds(function: Sequence[Function], known: Known, results: Sequence[S
             assert not facts.minimum_exact[i]
             assert not facts.maximum_exact[i]
             assert facts.may_be_null[i]
-            assert facts.may_be_number[i]
+            assert facts.may_have_value[i]
             continue
         if None in values:
             assert facts.may_be_null[i]
@@ -443,7 +443,7 @@ def assert_holds(function: Sequence[Function], known: Known, results: Sequence[S
             assert facts.may_be_nan[i]
         numbers = [order(v) for v in values if v is not None and not is_nan(v)]
         if numbers:
-            assert facts.may_be_number[i]
+            assert facts.may_have_value[i]
             assert low[i] is None or order(low[i]) <= min(numbers), (low[i], min(numbers))
             assert high[i] is None or order(high[i]) >= max(numbers), (high[i], max(numbers))
         if facts.minimum_exact[i]:

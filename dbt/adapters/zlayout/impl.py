@@ -24,7 +24,7 @@ from dbt_common.events.functions import fire_event
 from dbt_common.events.types import PrintEvent
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, as_errors_of, warn
+from dbt.adapters.zlayout.adapter.dbt_errors import as_dbt_errors, prefixing_dbt_errors, warn
 from dbt.adapters.zlayout.adapter.materialize.changes_read import changes_relation
 from dbt.adapters.zlayout.adapter.materialize.materialization import Materialization
 from dbt.adapters.zlayout.adapter.materialize.model_settings import (
@@ -693,7 +693,7 @@ class ZlayoutAdapter(SparkAdapter):
         outcome = ", so the model did not run" if response is None else done
         for number, hook in enumerate(hooks, 1):
             which = f"{kind} {number} of {len(hooks)}" if len(hooks) > 1 else kind
-            with as_errors_of(f"{which} failed{outcome}"):
+            with prefixing_dbt_errors(f"{which} failed{outcome}"):
                 run([{"sql": hook["sql"], "transaction": True}])
 
     @available

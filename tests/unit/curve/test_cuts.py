@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dbt.adapters.zlayout.curve.asked import AskedRanks
 from dbt.adapters.zlayout.curve.cuts import Tree, build_tree
+from dbt.adapters.zlayout.curve.query_boxes import QueryRanks
 
 RNG = np.random.default_rng(11)
 
@@ -128,14 +128,14 @@ def test_the_first_two_keys_are_cut_alike_and_the_others_less() -> None:
     assert np.multiply(widths, [1, 1, 1 / 2, 1 / 3]) == pytest.approx([1 / 6] * 4, rel=0.3)
 
 
-def hot_boxes(low: int, high: int, other: int) -> AskedRanks:
+def hot_boxes(low: int, high: int, other: int) -> QueryRanks:
     """Ranges of the first key near its end, four fifths of all, and points of the second key."""
     first = np.array([[low, low + (high - low) // 2, 0], [low + (high - low) // 2, high, 1 << 40]], np.int64)
     second = np.array([[0, 0, other], [1 << 40, 1 << 40, other]], np.int64)
-    return AskedRanks(np.stack([first[0], second[0]]), np.stack([first[1], second[1]]), np.array([0.4, 0.4, 0.2]))
+    return QueryRanks(np.stack([first[0], second[0]]), np.stack([first[1], second[1]]), np.array([0.4, 0.4, 0.2]))
 
 
-def opened(tree: Tree, ranks: list[npt.NDArray[np.uint16]], asked: AskedRanks) -> float:
+def opened(tree: Tree, ranks: list[npt.NDArray[np.uint16]], asked: QueryRanks) -> float:
     file = tree.file_of_leaf[tree.leaf_of(ranks)]
     total = 0.0
     for number in range(tree.file_count):
@@ -159,7 +159,7 @@ def test_cuts_go_where_queries_ask_and_files_stay_even() -> None:
 
 def test_where_no_query_asks_cuts_are_as_without_queries() -> None:
     ranks = uniform(20_000, 1000, 1000)
-    everywhere = AskedRanks(np.zeros((2, 1), np.int64), np.full((2, 1), 1 << 40), np.ones(1))
+    everywhere = QueryRanks(np.zeros((2, 1), np.int64), np.full((2, 1), 1 << 40), np.ones(1))
     plain, cut = build_tree(ranks, 16, 4), build_tree(ranks, 16, 4, asked=everywhere)
     assert (plain.leaf_of(ranks) == cut.leaf_of(ranks)).all()
 
@@ -174,7 +174,7 @@ def test_trees_stay_shallow_whatever_queries_ask() -> None:
     ranks = uniform(60_000, 20_000)
     # Each query starts a little later than one twice as frequent: slice after slice is worth cutting off.
     starts = np.arange(1, 61, dtype=np.int64)[None, :] * 320
-    tree = build_tree(ranks, 1_000, 1, asked=AskedRanks(starts, np.full_like(starts, 1 << 40), 0.5 ** np.arange(60)))
+    tree = build_tree(ranks, 1_000, 1, asked=QueryRanks(starts, np.full_like(starts, 1 << 40), 0.5 ** np.arange(60)))
     depth = np.zeros(len(tree.column), int)
     for node, children in enumerate(zip(tree.left.tolist(), tree.right.tolist(), strict=True)):
         for child in children:

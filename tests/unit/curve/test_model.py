@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.query_boxes import QueryBoxes
 from dbt.adapters.zlayout.errors import CorruptError
 
 RNG = np.random.default_rng(5)
@@ -266,10 +266,10 @@ def test_content_that_contradicts_itself_is_corrupt(facts: dict[str, Any], array
         CurveModel.from_bytes(with_changes(SMALL.to_bytes(), facts, **arrays))
 
 
-def asked() -> Asked:
+def asked() -> QueryBoxes:
     low = (pa.array([2400, None], pa.int32()), pa.array([None, "5"], pa.string()))
     high = (pa.array([2450, None], pa.int32()), pa.array([None, "6"], pa.string()))
-    return Asked(low, high, np.array([0.75, 0.25]))
+    return QueryBoxes(low, high, np.array([0.75, 0.25]))
 
 
 def test_what_queries_ask_is_stored_with_the_curve_and_later_cuts_follow_it() -> None:

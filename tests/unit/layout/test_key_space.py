@@ -13,9 +13,9 @@ def key(lows, highs, empty=None, kind=None):
     return KeyBounds(low, high, np.zeros(len(lows), bool) if empty is None else np.array(empty))
 
 
-def widths(*keys, rows=None, marks=()):
+def widths(*keys, rows=None, boundaries=()):
     count = len(keys[0].empty)
-    return boxes_of(keys, np.full(count, 10) if rows is None else np.array(rows), marks).widths.round(6).tolist()
+    return boxes_of(keys, np.full(count, 10) if rows is None else np.array(rows), boundaries).widths.round(6).tolist()
 
 
 def test_files_side_by_side_are_read_by_their_share_of_the_queries():
@@ -56,10 +56,10 @@ def test_every_type_has_its_place(lows, highs, kind):
 
 def test_marks_say_where_rows_lie_between_far_bounds():
     skewed = key([0, 0], [1_000_000, 10])
-    marks = comparable(pa.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]))
-    (by_distance,), (by_marks,) = widths(skewed), widths(skewed, marks=[marks])
+    boundaries = comparable(pa.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]))
+    (by_distance,), (by_boundaries,) = widths(skewed), widths(skewed, boundaries=[boundaries])
     assert by_distance[1] == pytest.approx(0.5, abs=0.01)
-    assert by_marks[1] > 0.9
+    assert by_boundaries[1] > 0.9
 
 
 def test_no_files_have_no_boxes():
@@ -67,14 +67,14 @@ def test_no_files_have_no_boxes():
 
 
 def test_rows_beyond_the_marks_lie_in_one_bucket():
-    marks = comparable(pa.array(range(0, 1000, 10)))
+    boundaries = comparable(pa.array(range(0, 1000, 10)))
     within = key([0, 250, 500, 750], [249, 499, 749, 999])
     beyond = key([0, 500, 1000, 3000], [499, 999, 2999, 9999])
     rows = np.full(4, 100)
-    assert fullest_bucket(within, rows, marks) < 0.03
-    assert fullest_bucket(beyond, rows, marks) == pytest.approx(0.5, abs=0.02)
+    assert fullest_bucket(within, rows, boundaries) < 0.03
+    assert fullest_bucket(beyond, rows, boundaries) == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_single_value_is_no_bucket_that_could_be_parted():
-    marks = comparable(pa.array([1, 2, 3]))
-    assert fullest_bucket(key([2, 2], [2, 2]), np.array([10, 10]), marks) == 0.0
+    boundaries = comparable(pa.array([1, 2, 3]))
+    assert fullest_bucket(key([2, 2], [2, 2]), np.array([10, 10]), boundaries) == 0.0

@@ -8,7 +8,7 @@ from pyiceberg.table import StaticTable
 
 from dbt.adapters.zlayout.publish import delta_log, iceberg_metadata, iceberg_publisher
 from dbt.adapters.zlayout.publish.formats import FORMATS, PublishedFormat, PublishedVersion
-from dbt.adapters.zlayout.publish.publication import Source
+from dbt.adapters.zlayout.publish.publication import PublishedTable
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -60,7 +60,7 @@ class PublishedFolder:
         return self.commit(Action.COMMIT, Operation.MERGE, removes)
 
     def publish(self, hours: float = 24) -> None:
-        self.format.catch_up(Source(self.store, self.timeline), TABLE, hours)
+        self.format.catch_up(PublishedTable(self.store, self.timeline), TABLE, hours)
 
     def withdraw(self) -> None:
         self.format.withdraw(self.store, TABLE)

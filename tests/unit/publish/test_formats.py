@@ -8,7 +8,7 @@ from published_folder import TABLE, DeltaFolder, DyingStore, IcebergFolder, Kill
 from dbt.adapters.zlayout.config.table_config import PublishingConfig
 from dbt.adapters.zlayout.errors import AlreadyExistsError, CorruptError, StoreError, UnsupportedError
 from dbt.adapters.zlayout.publish.formats import publish_formats, what_lags
-from dbt.adapters.zlayout.publish.publication import Source
+from dbt.adapters.zlayout.publish.publication import PublishedTable
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -47,7 +47,7 @@ def test_a_publisher_that_dies_anywhere_is_followed_by_one_that_completes_its_wo
         dying = DyingStore(root, lives, after)
         ended = False
         try:
-            table.format.catch_up(Source(dying, Timeline(dying)), TABLE, 0)
+            table.format.catch_up(PublishedTable(dying, Timeline(dying)), TABLE, 0)
             ended = True
         except Killed:
             pass
@@ -74,7 +74,7 @@ def test_a_slow_publisher_does_not_take_a_newer_version_for_one_that_was_lost(ta
         return list_files(*given, **how)
 
     monkeypatch.setattr(table.store, "list", meanwhile)
-    table.format.catch_up(Source(table.store, slow), TABLE, 24)
+    table.format.catch_up(PublishedTable(table.store, slow), TABLE, 24)
     assert table.live() == table.files()
     assert table.published().version == 2
     assert not table.store.exists(table.path_of(3))
@@ -135,7 +135,7 @@ def test_what_another_table_published_is_left_alone(table) -> None:
     table.publish()
     told = f"was written by another table; move the folder {table.folder} away, or remove '{table.name}' from publish"
     with pytest.raises(UnsupportedError, match=told):
-        table.format.catch_up(Source(table.store, table.timeline), "other", 24)
+        table.format.catch_up(PublishedTable(table.store, table.timeline), "other", 24)
     table.format.withdraw(table.store, "other")
     assert table.published() is not None
 

@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.publish import iceberg_manifests
 from dbt.adapters.zlayout.publish.iceberg_manifests import KeptManifest, cut, full_bytes, grouped
 from dbt.adapters.zlayout.publish.iceberg_metadata import FOLDER
 from dbt.adapters.zlayout.publish.iceberg_table import catch_up
-from dbt.adapters.zlayout.publish.publication import Source
+from dbt.adapters.zlayout.publish.publication import PublishedTable
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
 from dbt.adapters.zlayout.timeline.files.data_files import DataFile, DataFiles
@@ -143,7 +143,7 @@ def test_manifests_are_a_function_of_the_versions(tmp_path, small) -> None:
         table.store.delete_tree(FOLDER)
         for path, content in before.items():
             table.store.put(path, content)
-        catch_up(Source(LocalStore(tmp_path / "t"), Timeline(table.store)), TABLE, 24)
+        catch_up(PublishedTable(LocalStore(tmp_path / "t"), Timeline(table.store)), TABLE, 24)
         assert table.published_bytes() == once
 
 

@@ -22,7 +22,7 @@ from dbt.adapters.zlayout.publish import delta_log, iceberg_table
 from dbt.adapters.zlayout.publish.formats import what_lags
 from dbt.adapters.zlayout.publish.iceberg_metadata import FOLDER, HINT, is_here, metadata_path
 from dbt.adapters.zlayout.publish.iceberg_table import catch_up, published, withdraw
-from dbt.adapters.zlayout.publish.publication import Source
+from dbt.adapters.zlayout.publish.publication import PublishedTable
 from dbt.adapters.zlayout.store.cloud import CloudStore
 from dbt.adapters.zlayout.store.local import LocalStore
 from dbt.adapters.zlayout.timeline.files.action import Action, Operation
@@ -43,7 +43,7 @@ def table(tmp_path) -> IcebergFolder:
 def test_what_readers_have_seen_since_a_time_goes_by_when_it_was_published(table, module) -> None:
     assert module.published_since(table.store, TABLE, 0) is None
     for _ in range(4):
-        module.catch_up(Source(table.store, table.timeline), TABLE, 24)
+        module.catch_up(PublishedTable(table.store, table.timeline), TABLE, 24)
         table.append()
     paths = [
         metadata_path(each) if module is iceberg_table else delta_log.commit_path(each - 1) for each in range(1, 5)
@@ -68,7 +68,7 @@ def test_two_publishers_write_the_same_bytes(tmp_path) -> None:
     table.store.delete_tree(FOLDER)
     for path, content in before.items():
         table.store.put(path, content)
-    catch_up(Source(table.store, Timeline(table.store)), TABLE, 24)
+    catch_up(PublishedTable(table.store, Timeline(table.store)), TABLE, 24)
     assert table.published_bytes() == once
     assert len(set(once) - set(before)) == 4  # a metadata file, a manifest, its list and the list of files
     assert table.live() == table.files()
@@ -159,7 +159,7 @@ def test_a_first_publication_that_dies_anywhere_is_made_by_the_next_publisher(tm
         dying = DyingStore(root, lives, after)
         ended = False
         try:
-            catch_up(Source(dying, Timeline(dying)), TABLE, 0)
+            catch_up(PublishedTable(dying, Timeline(dying)), TABLE, 0)
             ended = True
         except Killed:
             pass
@@ -214,7 +214,7 @@ def test_a_publisher_that_is_overtaken_anywhere_changes_nothing_that_is_publishe
             table.publish(hours)
 
         slow = PausingStore(root, accesses, overtake)
-        catch_up(Source(slow, Timeline(slow)), TABLE, hours)
+        catch_up(PublishedTable(slow, Timeline(slow)), TABLE, hours)
         if slow.accesses >= 0:
             break
         assert table.live() == table.files(), accesses
@@ -268,7 +268,7 @@ def test_a_table_behind_a_link_is_the_same_table(table, tmp_path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "t")
     table.append()
     linked = LocalStore(tmp_path / "link")
-    catch_up(Source(linked, Timeline(linked)), TABLE, 24)
+    catch_up(PublishedTable(linked, Timeline(linked)), TABLE, 24)
     assert published(linked, TABLE) == published(table.store, TABLE)
     table.append()
     table.publish()

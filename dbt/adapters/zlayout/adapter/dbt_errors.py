@@ -43,7 +43,7 @@ def as_dbt_errors() -> Iterator[None]:
 
 
 @contextmanager
-def as_errors_of(step: str) -> Iterator[None]:
+def prefixing_dbt_errors(step: str) -> Iterator[None]:
     """Prefixes the message of a dbt error that is raised inside with the name of the step."""
     try:
         yield

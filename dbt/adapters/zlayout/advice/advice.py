@@ -35,7 +35,7 @@ from dbt.adapters.zlayout.advice.table_settings import (
 )
 from dbt.adapters.zlayout.config.column_names import format_column_path
 from dbt.adapters.zlayout.config.workload import WeightedCondition
-from dbt.adapters.zlayout.curve.asked import Asked
+from dbt.adapters.zlayout.curve.query_boxes import QueryBoxes
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import ColumnPath, Expr, columns_of, leaves
 from dbt.adapters.zlayout.predicate.normal_form import normal_form
@@ -191,7 +191,7 @@ class Advice:
     why: str
     notes: tuple[str, ...] = ()
     settings: tuple[SettingAdvice, ...] = ()
-    asked: Asked | None = field(default=None, repr=False, compare=False)
+    asked: QueryBoxes | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the advice as plain values for JSON. docs/advice.md lists the fields."""

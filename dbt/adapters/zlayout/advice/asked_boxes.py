@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dbt.adapters.zlayout.advice.sample import FilesOfSample, Layout, Sample, Weighted, values_wanted
-from dbt.adapters.zlayout.curve.asked import MOST_BOXES, Asked
 from dbt.adapters.zlayout.curve.keys import MOST_TEXT_BYTES, key_type
+from dbt.adapters.zlayout.curve.query_boxes import MOST_BOXES, QueryBoxes
 from dbt.adapters.zlayout.predicate.expr import And, ColumnPath, Expr
 from dbt.adapters.zlayout.pruning.evaluation import Evaluation
 from dbt.adapters.zlayout.pruning.statistics.column_bounds import ColumnBounds
@@ -45,7 +45,7 @@ class Asking:
         ]
         self._slices: dict[ColumnPath, _Slices] = {}
 
-    def of(self, keys: Sequence[ColumnPath]) -> Asked | None:
+    def of(self, keys: Sequence[ColumnPath]) -> QueryBoxes | None:
         """Returns the boxes; None if no query limits a key.
 
         Args:
@@ -67,7 +67,7 @@ class Asking:
             return None
         chosen, shares = _at_most(np.asarray(weights), MOST_BOXES)
         ends = [each.ends([boxes[box][key] for box in chosen]) for key, each in enumerate(slices)]
-        return Asked(tuple(low for low, _ in ends), tuple(high for _, high in ends), shares)
+        return QueryBoxes(tuple(low for low, _ in ends), tuple(high for _, high in ends), shares)
 
     def _slices_of(self, path: ColumnPath) -> _Slices:
         if path not in self._slices:

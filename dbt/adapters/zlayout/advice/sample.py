@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.curve.asked import Asked, AskedRanks
 from dbt.adapters.zlayout.curve.cuts import build_tree
 from dbt.adapters.zlayout.curve.keys import Comparable, comparable
 from dbt.adapters.zlayout.curve.quantiles import Boundaries
+from dbt.adapters.zlayout.curve.query_boxes import QueryBoxes, QueryRanks
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import And, Column, ColumnPath, Compare, Expr, In, Op
 from dbt.adapters.zlayout.predicate.normal_form import conjuncts, normal_form
@@ -128,7 +128,7 @@ class Layout:
     zorder: tuple[ColumnPath, ...] = ()
     partition_by: tuple[ColumnPath, ...] = ()
     linear: bool = False
-    asked: Asked | None = None
+    asked: QueryBoxes | None = None
 
 
 class FilesOfSample:
@@ -217,14 +217,14 @@ def _keys(
     return boundaries.ranks(Comparable(np.maximum(column.rank, 0), column.is_null)), boundaries.ranks(known), boundaries
 
 
-def _asked(made_from: Sample, layout: Layout, boundaries: Sequence[Boundaries]) -> AskedRanks | None:
+def _asked(made_from: Sample, layout: Layout, boundaries: Sequence[Boundaries]) -> QueryRanks | None:
     """Returns what queries ask for, as ranks among boundaries of positions in the list of values."""
     if layout.asked is None or not boundaries:
         return None
     values = [comparable(made_from.columns[path].values) for path in layout.zorder]
     low = [_places(column, ends, "left") for column, ends in zip(values, layout.asked.low, strict=True)]
     high = [_places(column, ends, "right") for column, ends in zip(values, layout.asked.high, strict=True)]
-    return Asked(tuple(low), tuple(high), layout.asked.weights).ranks(boundaries)
+    return QueryBoxes(tuple(low), tuple(high), layout.asked.weights).ranks(boundaries)
 
 
 def _places(values: Comparable, ends: pa.Array, side: Literal["left", "right"]) -> pa.Array:

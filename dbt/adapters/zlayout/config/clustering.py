@@ -14,7 +14,7 @@ from dbt.adapters.zlayout.config.column_names import format_column_path, parse_c
 from dbt.adapters.zlayout.config.scalars import Parser, one_of
 from dbt.adapters.zlayout.config.settings import ClusteringMode, CurveName, declared, read_as
 from dbt.adapters.zlayout.config.workload import WeightedCondition
-from dbt.adapters.zlayout.curve.asked import Asked
+from dbt.adapters.zlayout.curve.query_boxes import QueryBoxes
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 
 MAX_ZORDER_COLUMNS = 8
@@ -84,7 +84,7 @@ class ClusteringConfig:
     columns: tuple[ColumnPath, ...] = declared(settings.ZORDER)
     curve: CurveName = declared(settings.CURVE)
     by_workload: bool = False
-    asked: Asked | None = field(default=None, compare=False, repr=False)
+    asked: QueryBoxes | None = field(default=None, compare=False, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dbt.adapters.zlayout.curve.asked import AskedRanks, Floats
+from dbt.adapters.zlayout.curve.query_boxes import Floats, QueryRanks
 from dbt.adapters.zlayout.lazy import cached_property
 
 Ranks = Sequence[npt.NDArray[Any]]
@@ -114,7 +114,7 @@ def build_tree(
     *,
     linear: bool = False,
     spans: Sequence[float] | None = None,
-    asked: AskedRanks | None = None,
+    asked: QueryRanks | None = None,
 ) -> Tree:
     """Cuts the key space into files, then each file into row groups.
 
@@ -176,7 +176,7 @@ class _Open:
     in_file: bool
     parent: int
     is_left: bool
-    asked: AskedRanks | None = None
+    asked: QueryRanks | None = None
     lopsided: int = 0
 
 
@@ -185,7 +185,7 @@ class _Making:
     sample: Ranks
     linear: bool
     worth: tuple[float, ...]
-    asked: AskedRanks | None = None
+    asked: QueryRanks | None = None
     column: list[int] = field(default_factory=list)
     threshold: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
@@ -248,7 +248,7 @@ class _Making:
                 return cut
         return self._cut_by_width(part.rows, part.parts)
 
-    def _cut_by_queries(self, part: _Open, asked: AskedRanks) -> _Cut | None:
+    def _cut_by_queries(self, part: _Open, asked: QueryRanks) -> _Cut | None:
         wanted = _between_parts(part.parts, only_middle=part.lopsided >= _MOST_LOPSIDED)
         best, best_score = None, 0.0
         for column, ranks in enumerate(self.sample):

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dbt.adapters.zlayout.curve.asked import MOST_BOXES, Asked
 from dbt.adapters.zlayout.curve.cuts import Sizing, Tree, build_tree
 from dbt.adapters.zlayout.curve.keys import is_orderable, key_type
 from dbt.adapters.zlayout.curve.orders import (
@@ -27,6 +26,7 @@ from dbt.adapters.zlayout.curve.orders import (
     leading_bits,
 )
 from dbt.adapters.zlayout.curve.quantiles import Boundaries
+from dbt.adapters.zlayout.curve.query_boxes import MOST_BOXES, QueryBoxes
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.lazy import cached_property
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -77,7 +77,7 @@ class CurveModel:
     sizing: Sizing
     tree: Tree
     partition_trees: Mapping[PartitionKey, Tree]
-    asked: Asked | None = None
+    asked: QueryBoxes | None = None
 
     @classmethod
     def build(  # noqa: PLR0913 - one keyword for each fact about the rows
@@ -93,7 +93,7 @@ class CurveModel:
         partition_keys: Sequence[PartitionKey] | None = None,
         along: CurveModel | None = None,
         spans: Sequence[float] | None = None,
-        asked: Asked | None = None,
+        asked: QueryBoxes | None = None,
     ) -> CurveModel:
         """Builds a curve model from a uniform sample.
 
@@ -311,7 +311,7 @@ def _model(table: pa.Table, facts: dict[str, Any]) -> CurveModel:
     )
 
 
-def _asked(table: pa.Table, types: Sequence[pa.DataType]) -> Asked:
+def _asked(table: pa.Table, types: Sequence[pa.DataType]) -> QueryBoxes:
     weights = _list(table, "asked_weights", np.float64)
     _check(0 < len(weights) <= MOST_BOXES and bool(np.all(np.isfinite(weights) & (weights > 0))), "queries")
     low, high = (
@@ -324,7 +324,7 @@ def _asked(table: pa.Table, types: Sequence[pa.DataType]) -> Asked:
         for each, kind in zip(ends, types, strict=True)
     ]
     _check(all(fits), "queries")
-    return Asked(low, high, weights)
+    return QueryBoxes(low, high, weights)
 
 
 def _trees(table: pa.Table, keys: int) -> list[Tree]:

@@ -22,6 +22,7 @@ from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.index.memory_budget import HELD
 from dbt.adapters.zlayout.index.statistics.column_stats import column_paths, stats_type
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
+from dbt.adapters.zlayout.timeline.files.bounded_parquet import most_memory
 
 DIGEST_BYTES = 8
 _DIGEST = re.compile(r"_([0-9a-f]{16})\.(parquet|stats)$")
@@ -34,10 +35,6 @@ _NO_BUFFER = -1
 GROUP_ROWS = 4096
 # The footer of a slice of 100,000 files and 32 columns, and whole slices of small commits.
 _LIKELY_BYTES = 24 << 10
-# Memory that a slice may take: 64 MB, and 100 times its size. Each row has 8 random bytes, so no sound slice compresses
-# better than that. See `BoundedParquet`.
-_MOST_BYTES = 64 << 20
-_MOST_TIMES = 100
 _LENGTH_BYTES = 8
 _GROUPS_KEY = b"zlayout.groups"
 _PLACES = np.dtype([("size", "<u4"), ("plain", "<u4"), ("digest", f"V{DIGEST_BYTES}")])
@@ -281,7 +278,7 @@ class RangedSlice:
         self._lock = Lock()
         tail = store.read_tail(path, _LIKELY_BYTES)
         length = int.from_bytes(tail[-_LENGTH_BYTES:], "little") + 2 * _LENGTH_BYTES
-        if len(tail) < length <= _MOST_BYTES and len(tail) == _LIKELY_BYTES:
+        if len(tail) < length <= most_memory(0) and len(tail) == _LIKELY_BYTES:
             tail = store.read_tail(path, length)
         footer = footer_of(tail)
         if digest_of(footer).hex() != digest_in(path):
@@ -295,7 +292,7 @@ class RangedSlice:
 
     def _read_footer(self, footer: bytes) -> None:
         plain_bytes = int.from_bytes(footer[-2 * _LENGTH_BYTES : -_LENGTH_BYTES], "little")
-        if plain_bytes > _MOST_BYTES + _MOST_TIMES * len(footer):
+        if plain_bytes > most_memory(len(footer)):
             raise CorruptError(f"index slice {self._path} has a footer of {plain_bytes:,} bytes")
         try:
             packed = values_of(footer[: -2 * _LENGTH_BYTES], plain_bytes, pa.binary(), 2)
@@ -323,7 +320,7 @@ class RangedSlice:
         grouped = self._first is None or len(self._first) == len(self.group_rows)
         if lacks or not grouped or len(self._number) != len(self._size) or (self.group_rows <= 0).any():
             raise CorruptError(f"index slice {self._path} has a footer that contradicts itself")
-        most = _MOST_BYTES + _MOST_TIMES * self._data_bytes
+        most = most_memory(self._data_bytes)
         if (self._plain.sum(axis=1) > most).any() or self.row_count > most:
             raise CorruptError(f"index slice {self._path} has {self._data_bytes:,} bytes and would take over {most:,}")
 

@@ -51,7 +51,7 @@ from dbt.adapters.zlayout.timeline.files.data_files import IDENTITY, DataFiles
 
 _ROW = ("path", *IDENTITY)
 # For fewer files than this share of the index's rows, only the row groups that may have them are read.
-_PART = 0.5
+_PARTIAL_READ_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class TableIndex:
     def reads_part(self, files: DataFiles) -> bool:
         """Returns whether `statistics` of these files reads less than half of the index's rows."""
         parts = self._parts(files)
-        return sum(each.row_count for each in parts) < _PART * sum(each.slice.row_count for each in parts)
+        return sum(each.row_count for each in parts) < _PARTIAL_READ_SHARE * sum(each.slice.row_count for each in parts)
 
     def membership(self, files: DataFiles, positions: Positions | None = None) -> FilesFilters | None:
         """Returns the Bloom filters of files, for the files at the positions or all; None if the table has none."""
@@ -301,7 +301,7 @@ class TableIndex:
     def _parts(self, files: DataFiles) -> list[_Part]:
         """Returns what of the ``column_stats`` slices may describe files, newest first."""
         slices = self._slices(COLUMN_STATS, (FILE_KEY,))
-        if len(files) >= _PART * sum(each.row_count for each in slices):
+        if len(files) >= _PARTIAL_READ_SHARE * sum(each.row_count for each in slices):
             return [_Part(each, None) for each in slices]
         paths = contiguous(files.column("path")).to_numpy(zero_copy_only=False)
         return [_Part(each, each.groups_of(paths)) for each in slices]

@@ -146,7 +146,7 @@ def layout_state(
     rows: npt.NDArray[np.int64],
     partition: npt.NDArray[np.int64],
     model: CostModel,
-    marks: Sequence[Comparable],
+    boundaries: Sequence[Comparable],
 ) -> LayoutState:
     """Measures a layout.
 
@@ -155,13 +155,13 @@ def layout_state(
         rows: int64[n].
         partition: int64[n], number of each file's partition.
         model: The weights of the keys.
-        marks: As for `boxes_of`.
+        boundaries: As for `boxes_of`.
     """
     count = len(rows)
     if not keys:
         return LayoutState(count, float(np.bincount(partition).max(initial=0)), float(count))
     depth = overlap_depth(*_lows_and_highs(keys), partition)
-    read = float(model.share_read(boxes_of(keys, rows, marks)).sum())
+    read = float(model.share_read(boxes_of(keys, rows, boundaries)).sum())
     return LayoutState(count, round(depth, 4), round(read, 4))
 
 

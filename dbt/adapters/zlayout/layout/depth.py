@@ -68,7 +68,7 @@ def interval_overlap(low: Ranks, high: Ranks, partition: Ranks) -> Overlap:
     (1.67, 0.67)
     """
     low, high = _apart(low, high, partition)
-    return _overlap(_meeting(low, high), _depths(low, high), len(low))
+    return _overlap(_overlaps_along(low, high), _depths(low, high), len(low))
 
 
 def box_overlap(lows: Sequence[Ranks], highs: Sequence[Ranks], partition: Ranks) -> Overlap:
@@ -89,7 +89,7 @@ def box_overlap(lows: Sequence[Ranks], highs: Sequence[Ranks], partition: Ranks)
     if not lows:
         lows = highs = [np.zeros(count, np.int64)]
     parted = [_apart(low, high, partition) for low, high in zip(lows, highs, strict=True)]
-    along = [_meeting(low, high) for low, high in parted]
+    along = [_overlaps_along(low, high) for low, high in parted]
     best = int(np.argmin([each.sum() for each in along]))
     others = [each for number, each in enumerate(parted) if number != best]
     if along[best].sum() // 2 <= _MOST_PAIRS:
@@ -98,7 +98,7 @@ def box_overlap(lows: Sequence[Ranks], highs: Sequence[Ranks], partition: Ranks)
         # Sorts by the expected overlaps if columns were independent, so that the sample represents files of each kind.
         order = np.argsort(sum(np.log1p(each) for each in along), kind="stable")
         probes = order[((np.arange(_PROBES) + 0.5) * (count / _PROBES)).astype(np.int64)]
-        meeting = _met_by(probes, parted)
+        meeting = _sampled_overlaps(probes, parted)
     return _overlap(meeting, meeting + 1, count)
 
 
@@ -158,13 +158,13 @@ def is_deeper(lows: Sequence[Ranks], highs: Sequence[Ranks], gone: Ranks, came: 
     stay = np.ones(len(lows[0]), bool)
     stay[gone] = stay[came] = False
     others = np.flatnonzero(stay)
-    before = 2 * _meetings(lows, highs, gone, others) + _meetings(lows, highs, gone, gone)
-    meet_others = _meetings(lows, highs, came, others)
-    after = meet_others + (meet_others + _meetings(lows, highs, came, came)) * len(gone) / max(1, len(came))
+    before = 2 * _intersections(lows, highs, gone, others) + _intersections(lows, highs, gone, gone)
+    meet_others = _intersections(lows, highs, came, others)
+    after = meet_others + (meet_others + _intersections(lows, highs, came, came)) * len(gone) / max(1, len(came))
     return after > before * (1 + _SLACK)
 
 
-def _meetings(lows: Sequence[Ranks], highs: Sequence[Ranks], some: Ranks, others: Ranks) -> int:
+def _intersections(lows: Sequence[Ranks], highs: Sequence[Ranks], some: Ranks, others: Ranks) -> int:
     """Returns how often a box of ``some`` intersects a box of ``others``."""
     found = 0
     at_once = max(1, _PAIRS_AT_ONCE // max(1, len(others)))
@@ -220,7 +220,7 @@ def _begun_and_ended(low: Ranks, high: Ranks) -> tuple[Counts, Counts]:
     return begun, ended
 
 
-def _meeting(low: Ranks, high: Ranks) -> Counts:
+def _overlaps_along(low: Ranks, high: Ranks) -> Counts:
     """Returns how many other spans each span intersects: all except those that end before it or start after it."""
     begun, ended = _begun_and_ended(low, high)
     return (begun[high] - ended[low] - 1).astype(np.int64)
@@ -272,7 +272,7 @@ def _batches(sizes: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     yield from zip(starts, [*starts[1:], len(sizes)], strict=True)
 
 
-def _met_by(probes: npt.NDArray[np.int64], sides: Sequence[tuple[Ranks, Ranks]]) -> Counts:
+def _sampled_overlaps(probes: npt.NDArray[np.int64], sides: Sequence[tuple[Ranks, Ranks]]) -> Counts:
     """Returns how many other boxes each of some boxes intersects."""
     sides = [(low.astype(np.int32), high.astype(np.int32)) for low, high in sides]
     counts = []

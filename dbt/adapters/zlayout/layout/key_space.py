@@ -69,19 +69,19 @@ class Boxes:
         return found
 
 
-def boxes_of(keys: Sequence[KeyBounds], rows: npt.NDArray[np.int64], marks: Sequence[Comparable] = ()) -> Boxes:
+def boxes_of(keys: Sequence[KeyBounds], rows: npt.NDArray[np.int64], boundaries: Sequence[Comparable] = ()) -> Boxes:
     """Places files in the key space.
 
     Args:
         keys: The bounds of each key, for n files.
         rows: int64[n], rows of each file.
-        marks: For each key, values that once divided the rows into equal parts, such as the boundaries of a stored
-            curve; they describe the distribution of rows better than distances do. Empty, or one for each key.
+        boundaries: For each key, values that once divided the rows into equal parts, such as those of a stored curve.
+            They describe the distribution of rows better than distances do. Empty, or one for each key.
     """
     count = len(rows)
     low, high = np.zeros((len(keys), count)), np.ones((len(keys), count))
     for number, key in enumerate(keys):
-        at_low, at_high = _coordinates(key, marks[number] if marks else None)
+        at_low, at_high = _coordinates(key, boundaries[number] if boundaries else None)
         known = ~(key.unknown | key.empty)
         below, up_to = _mass(at_low[known], at_high[known], rows[known].astype(float))
         low[number, known], high[number, known] = below, up_to
@@ -89,20 +89,20 @@ def boxes_of(keys: Sequence[KeyBounds], rows: npt.NDArray[np.int64], marks: Sequ
     return Boxes(low, high)
 
 
-def fullest_bucket(key: KeyBounds, rows: npt.NDArray[np.int64], marks: Comparable) -> float:
-    """Returns the largest share of rows between two neighbouring marks; the ranges beyond the marks count, too.
+def fullest_bucket(key: KeyBounds, rows: npt.NDArray[np.int64], boundaries: Comparable) -> float:
+    """Returns the largest share of rows between two neighbouring boundaries, or beyond the first or last of them.
 
-    Marks that once divided the rows evenly cannot divide those of one bucket. Files with a single value are excluded:
-    no marks could divide them.
+    Boundaries that once divided the rows evenly cannot divide those of one bucket. Files with a single value are
+    excluded: no boundaries could divide them.
 
     Args:
         key: The bounds of n files.
         rows: int64[n].
-        marks: Boundaries of a stored curve.
+        boundaries: Boundaries of a stored curve.
     """
-    low, high = _coordinates(key, marks)
+    low, high = _coordinates(key, boundaries)
     spread = ~(key.unknown | key.empty) & (low < high)
-    if not spread.any() or len(marks) < 2:
+    if not spread.any() or len(boundaries) < 2:
         return 0.0
     low, high, parts = low[spread], high[spread], rows[spread].astype(float)
     buckets = np.arange(np.floor(low.min()), np.ceil(high.max()) + 1)
@@ -123,16 +123,17 @@ def _before(values: Floats) -> Floats:
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
-def _coordinates(key: KeyBounds, marks: Comparable | None) -> tuple[Floats, Floats]:
+def _coordinates(key: KeyBounds, boundaries: Comparable | None) -> tuple[Floats, Floats]:
     """Returns the positions of both bounds on a line where distance represents rows."""
     known = ~(key.unknown | key.empty)
-    of_kind = marks is not None and len(marks) >= 2 and marks.values.dtype.kind == key.low.values.dtype.kind
-    marked = marks.values if marks is not None and of_kind else np.zeros(0, key.low.values.dtype)
-    low, high, at_marks = _numbers(key.low.values, key.high.values, marked)
-    if not len(marked) or not known.any():
+    values = np.zeros(0, key.low.values.dtype)
+    if boundaries is not None and len(boundaries) >= 2 and boundaries.values.dtype.kind == values.dtype.kind:
+        values = boundaries.values
+    low, high, at_boundaries = _numbers(key.low.values, key.high.values, values)
+    if not len(values) or not known.any():
         return low, high
-    # Values beyond the marks were added later: they form one more step at either end, however far they extend.
-    inner = np.unique(at_marks)
+    # Values beyond the boundaries were added later: they form one more step at either end, however far they extend.
+    inner = np.unique(at_boundaries)
     ends = min(inner[0], low[known].min()), max(inner[-1], high[known].max())
     knots = np.concatenate([ends[:1], inner, ends[1:]])
     steps = np.arange(len(knots), dtype=float)
@@ -159,12 +160,12 @@ def _mass(low: Floats, high: Floats, rows: Floats) -> tuple[Floats, Floats]:
     return np.clip(below[at_low] / total, 0, 1), np.clip((below + at_point)[at_high] / total, 0, 1)
 
 
-def _numbers(low: Values, high: Values, marks: Values) -> tuple[Floats, Floats, Floats]:
+def _numbers(low: Values, high: Values, boundaries: Values) -> tuple[Floats, Floats, Floats]:
     """Returns the values as floats in the same order. Strings become their ranks among all three arrays."""
     if low.dtype.kind != "S":
-        return low.astype(np.float64), high.astype(np.float64), marks.astype(np.float64)
+        return low.astype(np.float64), high.astype(np.float64), boundaries.astype(np.float64)
     # Strings have no distances, and many of them may begin alike.
-    _, places = np.unique(np.concatenate([low, high, marks]), return_inverse=True)
+    _, places = np.unique(np.concatenate([low, high, boundaries]), return_inverse=True)
     found = places.reshape(-1).astype(np.float64)
     return found[: len(low)], found[len(low) : len(low) + len(high)], found[len(low) + len(high) :]
 

@@ -97,7 +97,7 @@ def spans_of(facts: Facts | None, column_type: pa.DataType, file_count: int) -> 
     known_lows = len(low) - int(low.nulls.sum())
     first[~low.nulls] = positions[:known_lows] + 1
     last[~high.nulls] = positions[known_lows:] + 1
-    empty = ~facts.may_be_number
+    empty = ~facts.may_have_value
     first[empty & facts.may_be_nan] = nothing_above
     last[empty & ~facts.may_be_nan] = nothing_below
     one_value = facts.minimum_exact & facts.maximum_exact & (first == last) & ~facts.may_be_null & ~facts.may_be_nan

@@ -94,7 +94,7 @@ def by_value(facts: Facts, evaluate: Evaluator, *, wanted: bool) -> ByValue | No
         None if no file has few values, or all files together have too many.
     """
     few, low, high, distinct = _values(facts)
-    decided = few | ~facts.may_be_number
+    decided = few | ~facts.may_have_value
     if not decided.any() or len(distinct) > _MOST_VALUES:
         return None
     kind, nan = facts.minimum.type, pa.types.is_floating(facts.minimum.type)
@@ -104,8 +104,8 @@ def by_value(facts: Facts, evaluate: Evaluator, *, wanted: bool) -> ByValue | No
     ends = np.zeros((2, len(distinct) + 1), dtype=np.int64)
     np.cumsum([hit[: len(distinct)], sure[: len(distinct)]], axis=1, out=ends[:, 1:])
     hits, sures = ends[:, high] - ends[:, low]
-    possible = facts.may_be_number & (hits > 0)
-    certain = ~facts.may_be_number | (sures == high - low)
+    possible = facts.may_have_value & (hits > 0)
+    certain = ~facts.may_have_value | (sures == high - low)
     kinds = [(facts.may_be_null, len(distinct)), (facts.may_be_nan, len(distinct) + 1)]
     for may_be, position in kinds[: len(others)]:
         possible, certain = possible | (may_be & hit[position]), certain & (~may_be | sure[position])
@@ -335,7 +335,7 @@ class Evaluation:
     def _unless_unbounded(self, found: Match, operand: Call, facts: Facts) -> Match:
         """Says of a condition on a function that it skips nothing if the function has no bounds in any file."""
         bounded = (valid(facts.minimum) | valid(facts.maximum)).any()
-        if bounded or not facts.may_be_number.all() or found.certain.any():
+        if bounded or not facts.may_have_value.all() or found.certain.any():
             return found
         return replace(found, why_not=WhyNot(f"no file has bounds of {operand.sql()}"))
 

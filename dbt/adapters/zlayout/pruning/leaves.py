@@ -66,8 +66,8 @@ def match(leaf: ColumnLeaf, facts: Facts) -> Match | None:
     truth = _truth(leaf, facts)
     if truth is None:
         return None
-    possible = facts.may_be_number & truth.possible
-    certain = ~facts.may_be_number | truth.certain
+    possible = facts.may_have_value & truth.possible
+    certain = ~facts.may_have_value | truth.certain
     if truth.nan:
         possible = possible | facts.may_be_nan
     else:

@@ -269,7 +269,7 @@ def _evaluated_reason(expr: Evaluated, evaluation: Evaluation, rows: Rows) -> pa
     if facts is not None and len(by_value):
         name, misses = expr.term.sql(), f" has no value for which {expr.sql()}"
         texts = [_repeated(f"{name}: ", len(by_value)), _interval(facts, by_value), _repeated(misses, len(by_value))]
-        number = pa.array(facts.may_be_number[by_value])
+        number = pa.array(facts.may_have_value[by_value])
         reason[~by_rule] = _objects(pc.if_else(number, _joined(texts, ""), f"{name}{misses}"))
     return pa.array(reason, pa.string())
 
@@ -289,7 +289,7 @@ def _bounds_reason(leaf: ColumnLeaf, evaluation: Evaluation, rows: Rows) -> pa.A
         return _repeated(f"no row matches {leaf.sql()}", len(rows))
     if isinstance(leaf, IsNull):
         return _repeated(f"{name}: no value is null", len(rows))
-    number, nan = pa.array(facts.may_be_number[rows]), pa.array(facts.may_be_nan[rows])
+    number, nan = pa.array(facts.may_have_value[rows]), pa.array(facts.may_be_nan[rows])
     otherwise = pc.if_else(nan, f"{name}: every value is NaN or null", f"{name}: every value is null")
     if isinstance(leaf, IsNotNull):
         return otherwise
@@ -350,9 +350,9 @@ def _operand_piece(operand: Term, evaluation: Evaluation, rows: Rows) -> pa.Arra
     if facts is None:
         return nothing
     known = _joined([_repeated(f"{name} ", len(rows)), _interval(facts, rows)], "")
-    known = pc.if_else(pa.array(facts.may_be_number[rows]), known, f"{name} has only nulls")
+    known = pc.if_else(pa.array(facts.may_have_value[rows]), known, f"{name} has only nulls")
     if facts.may_be_nan[rows].any():
-        only_nan = pa.array(~facts.may_be_number[rows] & facts.may_be_nan[rows])
+        only_nan = pa.array(~facts.may_have_value[rows] & facts.may_be_nan[rows])
         known = pc.if_else(only_nan, f"{name} has only NaN and nulls", known)
     return pc.if_else(pa.array(facts.informed[rows]), known, nothing)
 

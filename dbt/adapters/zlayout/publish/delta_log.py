@@ -27,7 +27,7 @@ from dbt.adapters.zlayout.publish.publication import (
     LOG_RECORDS,
     TABLE_ID,
     VERSION,
-    Source,
+    PublishedTable,
     changes_base_rows,
     check_written_by,
     mark,
@@ -186,7 +186,7 @@ def published_since(store: Store, table_id: str, since_ms: float) -> DeltaVersio
     return _read_published(store, oldest_seen(published_ms, max(published_ms), since_ms), table_id)
 
 
-def catch_up(source: Source, table_id: str, retain_hours: float) -> None:
+def catch_up(source: PublishedTable, table_id: str, retain_hours: float) -> None:
     """Publishes every version that the Delta log does not show yet, oldest first; the newest if there is no Delta log.
 
     A commit is a function of the version, and its file is created only if it does not exist. So it does not matter how
@@ -233,7 +233,9 @@ def withdraw(store: Store, table_id: str) -> None:
     store.delete_tree(FOLDER)
 
 
-def _next(source: Source, table_id: str, seen: DeltaVersion | None, newest: Snapshot) -> tuple[DeltaVersion, bytes]:
+def _next(
+    source: PublishedTable, table_id: str, seen: DeltaVersion | None, newest: Snapshot
+) -> tuple[DeltaVersion, bytes]:
     """Returns the next Delta commit after the one that readers see."""
     if seen is None:
         return _commit(source, table_id, 0, newest, newest.files, (), None, newest)
@@ -255,7 +257,7 @@ def _next(source: Source, table_id: str, seen: DeltaVersion | None, newest: Snap
         return _jump(source, table_id, seen, newest)
 
 
-def _jump(source: Source, table_id: str, seen: DeltaVersion, newest: Snapshot) -> tuple[DeltaVersion, bytes]:
+def _jump(source: PublishedTable, table_id: str, seen: DeltaVersion, newest: Snapshot) -> tuple[DeltaVersion, bytes]:
     """Returns a Delta commit that leads from what readers see to the newest version, whatever lies between."""
     live, _ = _replayed(source.store, seen.number)
     as_shown = {(each["path"], each["size"], each["modificationTime"]) for each in live.select(_IDENTITY).to_pylist()}
@@ -269,7 +271,7 @@ def _jump(source: Source, table_id: str, seen: DeltaVersion, newest: Snapshot) -
 
 
 def _commit(
-    source: Source,
+    source: PublishedTable,
     table_id: str,
     number: int,
     state: TableState,
@@ -344,7 +346,7 @@ def _schema_digest(state: TableState) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _adds(source: Source, state: TableState, files: DataFiles, data_change: bool) -> list[dict[str, Any]]:
+def _adds(source: PublishedTable, state: TableState, files: DataFiles, data_change: bool) -> list[dict[str, Any]]:
     if not len(files):
         return []
     paths = contiguous(files["path"])
@@ -394,7 +396,7 @@ def _read_published(store: Store, number: int, table_id: str) -> DeltaVersion:
 
 
 def _checkpoint_if_due(
-    source: Source, written: DeltaVersion, table_id: str, state: Snapshot, retain_hours: float
+    source: PublishedTable, written: DeltaVersion, table_id: str, state: Snapshot, retain_hours: float
 ) -> None:
     """Writes a checkpoint if one is due.
 
@@ -472,7 +474,7 @@ def _is_cut(hint: Mapping[str, Any], files: Sequence[StoredFile]) -> bool:
     return any(each.path == path and each.size_bytes != hint.get("sizeInBytes", each.size_bytes) for each in files)
 
 
-def _of_state(source: Source, state: Snapshot, table_id: str) -> tuple[pa.Table, dict[str, Any]]:
+def _of_state(source: PublishedTable, state: Snapshot, table_id: str) -> tuple[pa.Table, dict[str, Any]]:
     """Returns what `_replayed` would return if the log were whole, from the version that it shows."""
     adds = [
         {**each, "partitionValues": list(each["partitionValues"].items())}

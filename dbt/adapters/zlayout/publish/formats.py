@@ -18,7 +18,7 @@ from dbt.adapters.zlayout.publish import delta_log, iceberg_table
 from dbt.adapters.zlayout.publish.catalog_registration import register, what_lags_in_catalogs
 from dbt.adapters.zlayout.publish.delta_log import leaf_types
 from dbt.adapters.zlayout.publish.iceberg_schema import columns_taken_for_one
-from dbt.adapters.zlayout.publish.publication import Source, lag_of
+from dbt.adapters.zlayout.publish.publication import PublishedTable, lag_of
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.timeline import Timeline
 
@@ -53,7 +53,7 @@ class PublishedFormat(Protocol):
         """Returns the oldest of what they have seen since a time."""
         ...
 
-    def catch_up(self, source: Source, table_id: str, retain_hours: float) -> None:
+    def catch_up(self, source: PublishedTable, table_id: str, retain_hours: float) -> None:
         """Publishes what is not published yet."""
         ...
 
@@ -134,7 +134,7 @@ def publish_formats(
     Yields:
         Each format and each entry of a catalog that failed, with its error. The others are published anyway.
     """
-    formats, source = publishing.formats or (), Source(store, timeline)
+    formats, source = publishing.formats or (), PublishedTable(store, timeline)
     failed = set()
     if publishing.formats is not None and "iceberg" not in formats:
         # First of all: an entry must not lead to metadata that is gone.

@@ -67,7 +67,7 @@ from dbt.adapters.zlayout.publish.publication import (
     LOG_RECORDS,
     TABLE_ID,
     VERSION,
-    Source,
+    PublishedTable,
     changes_base_rows,
 )
 from dbt.adapters.zlayout.store import StoredFile
@@ -131,7 +131,7 @@ class _Manifests:
 class Publisher:
     """Makes the next metadata of one table."""
 
-    def __init__(self, source: Source, table_id: str, retain_hours: float) -> None:
+    def __init__(self, source: PublishedTable, table_id: str, retain_hours: float) -> None:
         self._source = source
         self._store = store = source.store
         self._table_id = table_id

@@ -21,7 +21,7 @@ from dbt.adapters.zlayout.publish.iceberg_metadata import (
     read_published,
     to_bytes,
 )
-from dbt.adapters.zlayout.publish.publication import Source, mark, oldest_seen, read_if_there
+from dbt.adapters.zlayout.publish.publication import PublishedTable, mark, oldest_seen, read_if_there
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.log.snapshot import Snapshot
 
@@ -66,7 +66,7 @@ def published_since(store: Store, table_id: str, since_ms: float) -> IcebergVers
     return read_published(store, [each for each in listed if metadata_numbers([each]) == [number]], table_id)
 
 
-def catch_up(source: Source, table_id: str, retain_hours: float) -> None:
+def catch_up(source: PublishedTable, table_id: str, retain_hours: float) -> None:
     """Publishes every version that the Iceberg table does not show yet, oldest first; the newest if there is none.
 
     What is written depends only on the version and on the metadata before it, and the metadata file is created only

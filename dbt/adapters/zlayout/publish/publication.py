@@ -69,7 +69,7 @@ def changes_base_rows(state: TableState) -> bool:
     return state.operation not in MOVES_ROWS or bool(state.layout.get("table_type"))
 
 
-class Source:
+class PublishedTable:
     """The log entries and statistics of the published table. All formats share it, so each version is read once.
 
     Args:

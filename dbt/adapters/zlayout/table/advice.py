@@ -19,9 +19,9 @@ from dbt.adapters.zlayout.advice.table_settings import PresentSettings, missing_
 from dbt.adapters.zlayout.config.column_names import format_column_path, parse_column_path
 from dbt.adapters.zlayout.config.table_config import TableConfig
 from dbt.adapters.zlayout.config.workload import GIVEN, WeightedCondition, heaviest, merged
-from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.keys import is_orderable
 from dbt.adapters.zlayout.curve.model import CurveModel
+from dbt.adapters.zlayout.curve.query_boxes import QueryBoxes
 from dbt.adapters.zlayout.errors import ConfigError, CorruptError, StoreError, TableNotFoundError
 from dbt.adapters.zlayout.index.statistics.tracked import canonical_type
 from dbt.adapters.zlayout.predicate.expr import Call, ColumnPath, Constant, Expr, columns_of, expressions_of, leaves
@@ -157,7 +157,7 @@ def _lacking_bounds(opened: TableSnapshot, predicate: Expr) -> Iterable[str]:
     return found
 
 
-def _asked(opened: TableSnapshot, keys: Sequence[ColumnPath]) -> Asked | None:
+def _asked(opened: TableSnapshot, keys: Sequence[ColumnPath]) -> QueryBoxes | None:
     """Returns what the cuts of a version follow; None if they follow the rows alone, or cannot be read."""
     if opened.snapshot.curve is None or not keys:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.zlayout.adapter.operations.why_run import _off
+from dbt.adapters.zlayout.adapter.operations.why_run import _why_never_skipped
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from dbt.adapters.zlayout.adapter.operations.why_run import _off
     ],
 )
 def test_it_says_where_skipping_is_off(config, told) -> None:
-    assert _off(config) == told
+    assert _why_never_skipped(config) == told

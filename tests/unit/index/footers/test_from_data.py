@@ -14,9 +14,9 @@ import pytest
 
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, footer_statistics
 from dbt.adapters.zlayout.index.footers.from_data import (
+    columns_to_read,
     completed,
     entries_of,
-    open_columns,
     readable_columns,
     stats_of_values,
 )
@@ -38,7 +38,7 @@ def written(
 
 
 def left_open(metadata: pq.FileMetaData, *columns: TrackedColumn) -> list[str]:
-    return [".".join(each.path) for each in open_columns(metadata, columns, footer_statistics(metadata, columns))]
+    return [".".join(each.path) for each in columns_to_read(metadata, columns, footer_statistics(metadata, columns))]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_what_is_forgotten_of_a_file_leaves_the_others_as_they_are(kind: pa.Data
     assert left.minimum_exact.tolist() == left.maximum_exact.tolist() == [True, True, True, False]
     assert left.may_be_null.tolist() == [True, False, True, True]
     assert left.may_be_nan.tolist() == [False, True, True, floating]
-    assert left.may_be_number.tolist() == [True] * 4
+    assert left.may_have_value.tolist() == [True] * 4
     assert left.informed.tolist() == [True, True, True, False]
 
 
@@ -117,7 +117,7 @@ def files(kind: pa.DataType, lows: Sequence[Any], highs: Sequence[Any]) -> Facts
     ends = [pa.array(each, STORED.get(kind, kind)).cast(kind) for each in (lows, highs)]
     exact = [np.array([value is not None for value in each]) for each in (lows, highs)]
     no, yes = np.zeros(len(lows), np.bool_), np.ones(len(lows), np.bool_)
-    return Facts(*ends, *exact, may_be_null=no, may_be_nan=no, may_be_number=yes, informed=yes)
+    return Facts(*ends, *exact, may_be_null=no, may_be_nan=no, may_have_value=yes, informed=yes)
 
 
 def one_file(kind: pa.DataType, low: Any, high: Any) -> Facts:
@@ -465,7 +465,7 @@ def test_the_least_integer_has_no_absolute_value_and_is_absent_where_no_value_is
     assert all_bounds_of(found) == [(3, 7), (3, None), UNKNOWN, UNKNOWN, UNKNOWN]
     assert found.may_be_null.tolist() == [False, False, True, True, True]
     assert found.informed.tolist() == [True, True, False, False, False]
-    empty = replace(one_file(INT32, None, None), may_be_number=np.array([False]))
+    empty = replace(one_file(INT32, None, None), may_have_value=np.array([False]))
     assert not propagate(f.Absolute(INT32), empty).may_be_null[0]
 
 

@@ -66,7 +66,7 @@ def _why(
     try:
         wanted = read_model(node, schema_root(node["schema"]))
         found["skip_unchanged"] = wanted.skip_unchanged
-        off = [] if wanted.skip_unchanged else [_off(node["config"])]
+        off = [] if wanted.skip_unchanged else [_why_never_skipped(node["config"])]
         name = table_of_node(node)
         if Catalog(session).find_named(name) is None:
             return {**found, "reasons": [_NOT_BUILT]}
@@ -81,7 +81,7 @@ def _why(
     return {**found, "reasons": [why]}
 
 
-def _off(config: Mapping[str, Any]) -> str:
+def _why_never_skipped(config: Mapping[str, Any]) -> str:
     """Returns why a model without ``skip_unchanged: true`` is never skipped."""
     if with_meta_settings(config).get("skip_unchanged") is None:
         return "skip_unchanged is not set"

@@ -29,7 +29,7 @@ _ZONE_US = DAY_US
 _LARGEST = (1 << 63) - 1
 
 
-def open_columns(
+def columns_to_read(
     metadata: pq.FileMetaData, columns: Sequence[TrackedColumn], found: FooterStatistics
 ) -> tuple[TrackedColumn, ...]:
     """Returns the columns whose statistics are incomplete in the footer but available from the data.

@@ -149,7 +149,7 @@ def absolute(function: Absolute, facts: Facts) -> Facts | None:
     if not pa.types.is_integer(function.type):
         return found
     # The least integer, which may be in a file whose values below 0 have no known negation, stays negative or raises.
-    return forgotten(found, facts.may_be_number & ~up & ~valid(opposite.minimum))
+    return forgotten(found, facts.may_have_value & ~up & ~valid(opposite.minimum))
 
 
 def remainder(function: Remainder, facts: Facts) -> Facts | None:

@@ -65,7 +65,7 @@ def monotone(facts: Facts, kernel: Kernel, *, total: bool, falling: bool = False
     if total:
         return mapped
     inside = low.known & high.known & valid(facts.minimum) & valid(facts.maximum)
-    return forgotten(mapped, facts.may_be_number & ~inside)
+    return forgotten(mapped, facts.may_have_value & ~inside)
 
 
 def periodic(
@@ -80,7 +80,7 @@ def periodic(
         most: f of the maximum, or the greatest value of f, in the same way.
         one_cycle: Both bounds of x are known and lie in one cycle.
     """
-    nothing, numbers_possible = pa.scalar(None, kind), pa.array(facts.may_be_number)
+    nothing, numbers_possible = pa.scalar(None, kind), pa.array(facts.may_have_value)
     minimum, maximum = (pc.if_else(numbers_possible, pa.array(side).cast(kind), nothing) for side in (least, most))
     return replace(
         facts,
@@ -103,7 +103,7 @@ def forgotten(facts: Facts, where: Flags) -> Facts:
         maximum_exact=facts.maximum_exact & ~where,
         may_be_null=facts.may_be_null | where,
         may_be_nan=facts.may_be_nan | (where & pa.types.is_floating(facts.minimum.type)),
-        may_be_number=facts.may_be_number | where,
+        may_have_value=facts.may_have_value | where,
         informed=facts.informed & ~where,
     )
 

@@ -117,7 +117,7 @@ class Facts:
         maximum_exact: Likewise.
         may_be_null: Some row may be null; false is a proof that none is, here and below.
         may_be_nan: Some row may be NaN.
-        may_be_number: Some row may be neither null nor NaN (for any type, not only numbers).
+        may_have_value: Some row may be neither null nor NaN (for any type, not only numbers).
         informed: Anything is known at all.
     """
 
@@ -127,7 +127,7 @@ class Facts:
     maximum_exact: Flags
     may_be_null: Flags
     may_be_nan: Flags
-    may_be_number: Flags
+    may_have_value: Flags
     informed: Flags
 
 
@@ -201,7 +201,7 @@ def facts_of(bounds: ColumnBounds, column_type: pa.DataType, rows: Counts, contr
         maximum_exact=_is_true(bounds.maximum_exact) & has_maximum & ~doubtful,
         may_be_null=doubtful | ~(believed_empty | _is_zero(nulls)),
         may_be_nan=(doubtful | ~(believed_empty | all_null | _is_zero(nans))) & pa.types.is_floating(bounds.type),
-        may_be_number=doubtful | ~no_number,
+        may_have_value=doubtful | ~no_number,
         informed=~doubtful & (has_minimum | has_maximum | nulls.known),
     )
 
@@ -222,7 +222,7 @@ def facts_of_value(value: pa.Scalar, count: int) -> Facts:
         maximum_exact=everywhere(number),
         may_be_null=everywhere(not value.is_valid),
         may_be_nan=everywhere(nan),
-        may_be_number=everywhere(number),
+        may_have_value=everywhere(number),
         informed=everywhere(True),
     )
 

@@ -323,7 +323,7 @@ class Clustering:
                 schema_json=opened.row_schema_json,
                 partition_by=partition_by,
                 progress=self.progress,
-                gives_way=True,
+                yields_to_writers=True,
             )
         except ConflictError as conflict:
             summary = replace(summary, groups_dropped=(LeftGroup("", len(files), str(conflict)),))

@@ -96,7 +96,7 @@ class Survey:
         )
 
     @cached_property
-    def marks(self) -> tuple[Comparable, ...]:
+    def boundaries(self) -> tuple[Comparable, ...]:
         """Stored boundaries of each key. Empty without a stored curve."""
         if self.stored is None:
             return ()
@@ -105,7 +105,7 @@ class Survey:
     @cached_property
     def boxes(self) -> Boxes:
         """Position of each file in the key space."""
-        return boxes_of(self.bounds, self.rows, self.marks)
+        return boxes_of(self.bounds, self.rows, self.boundaries)
 
     @cached_property
     def cost_model(self) -> CostModel:
@@ -128,8 +128,8 @@ class Survey:
         files = self.size_bytes.sum() / target
         return tuple(
             format_column_path(path)
-            for path, key, marks in zip(self.layout.keys, self.bounds, self.marks, strict=False)
-            if fullest_bucket(key, self.rows, marks) * files > _MOST_FILES_IN_A_BUCKET
+            for path, key, boundaries in zip(self.layout.keys, self.bounds, self.boundaries, strict=False)
+            if fullest_bucket(key, self.rows, boundaries) * files > _MOST_FILES_IN_A_BUCKET
         )
 
     @cached_property
@@ -140,7 +140,7 @@ class Survey:
     @cached_property
     def state(self) -> LayoutState:
         """The layout in three figures."""
-        return layout_state(self.bounds, self.rows, self.opened.partition_of_file, self.cost_model, self.marks)
+        return layout_state(self.bounds, self.rows, self.opened.partition_of_file, self.cost_model, self.boundaries)
 
     @cached_property
     def as_built(self) -> npt.NDArray[np.bool_]:
@@ -180,7 +180,7 @@ class Survey:
             partition = np.concatenate([partition, np.full(len(more), number)])
             rows = np.concatenate([rows, more])
             bounds = [each.plus(other) for each, other in zip(bounds, keys, strict=True)]
-        return layout_state(bounds, rows, partition, self.cost_model, self.marks)
+        return layout_state(bounds, rows, partition, self.cost_model, self.boundaries)
 
 
 def _ordered_type(schema: pa.Schema, path: ColumnPath) -> pa.DataType | None:
@@ -497,7 +497,7 @@ class Planner:
         before = float(survey.cost[mask].sum())
         kept = ~mask
         bounds = [each.take(kept).plus(other) for each, other in zip(survey.bounds, expected.bounds, strict=True)]
-        boxes = boxes_of(bounds, np.concatenate([survey.rows[kept], expected.rows]), survey.marks)
+        boxes = boxes_of(bounds, np.concatenate([survey.rows[kept], expected.rows]), survey.boundaries)
         sizes = np.concatenate([survey.size_bytes[kept], expected.size_bytes])
         after = float(survey.cost_model.cost(boxes, sizes)[int(kept.sum()) :].sum())
         return round(1 - after / before, 4) if before else None

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions
 
 from dbt.adapters.zlayout.index.footers.footer import ColumnFooter, FooterStatistics, footer_statistics, footer_table
-from dbt.adapters.zlayout.index.footers.from_data import completed, entries_of, open_columns
+from dbt.adapters.zlayout.index.footers.from_data import columns_to_read, completed, entries_of
 from dbt.adapters.zlayout.index.gaps import complete_cells
 from dbt.adapters.zlayout.index.statistics.column_stats import (
     cast_stats,
@@ -115,7 +115,7 @@ def collect(
     keep = {path: complete_cells(stats) for path, stats in stored.items()}
     wanted = {}
     for number, (path, footer, entry) in enumerate(zip(paths, read, entries, strict=True)):
-        left_open = open_columns(footer, columns, entry)
+        left_open = columns_to_read(footer, columns, entry)
         if asked := tuple(each for each in left_open if each.path not in keep or not keep[each.path][number].as_py()):
             wanted[path] = asked
     examined, entries = _examined(live, columns, read, entries, wanted, examine)

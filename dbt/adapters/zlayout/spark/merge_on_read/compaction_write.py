@@ -54,7 +54,7 @@ _MOST_LOG_BYTES = 256 << 20
 _ROW, _RANK = "__zl_row", "__zl_rank"
 
 
-def _tells_apart(keys: Sequence[str], data_json: str) -> bool:
+def _agree_on_keys(keys: Sequence[str], data_json: str) -> bool:
     """Returns whether Arrow and Spark agree on which record keys are equal.
 
     Args:
@@ -197,7 +197,7 @@ def _numbers(rows: pa.Table) -> pa.Array:
 # A file group stays one file, however large: new rows go to other groups long before this size.
 _ONE_FILE_BYTES = 1 << 40
 _TASK_BYTES = 64 << 20
-_TASKS_A_CORE = 4
+_TASKS_PER_CORE = 4
 
 
 @dataclass(frozen=True)
@@ -259,13 +259,13 @@ class SliceWriter:
     ) -> list[FileReport]:
         """Merges slices inside tasks, one slice at a time. Slices that need Spark get no file here."""
         layout, keys = self.layout, self.layout.config.table_type.unique_key
-        if not operations or needs_spark(layout) or not _tells_apart(keys, layout.data_json):
+        if not operations or needs_spark(layout) or not _agree_on_keys(keys, layout.data_json):
             return []
         if model is None and layout.keys:
             return []
         # The largest slices come first, so that the tasks end at about the same time.
         slices = sorted(operations, key=lambda each: -each.size_bytes)
-        least = _TASKS_A_CORE * int(self.spark.sparkContext.defaultParallelism)
+        least = _TASKS_PER_CORE * int(self.spark.sparkContext.defaultParallelism)
         tasks = min(len(slices), max(least, sum(each.size_bytes for each in slices) // _TASK_BYTES))
         merge = _SliceMerge(
             build=replace(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
+from dbt.adapters.zlayout.curve.query_boxes import QueryBoxes
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.file_report import FileReport
@@ -74,7 +74,7 @@ class RowWriter:
     row_group_rows: int | None
     staging: str
     progress: Progress | None
-    asked: Asked | None = None
+    asked: QueryBoxes | None = None
     _phases: dict[str, float] = field(default_factory=dict)
 
     def write(self, frame: DataFrame, cuts: CurveModel | None = None, along: CurveModel | None = None) -> Written:

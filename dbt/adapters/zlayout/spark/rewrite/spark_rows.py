@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import functions
 
-from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.cuts import Sizing, Tree
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
+from dbt.adapters.zlayout.curve.query_boxes import QueryBoxes
 from dbt.adapters.zlayout.errors import WriteError
 from dbt.adapters.zlayout.index.statistics.partitions import parse_partition_folder, partition_folder
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
@@ -70,7 +70,7 @@ class SparkRowWriter:
     staging: str
     required: tuple[str, ...]
     progress: Progress | None
-    asked: Asked | None = None
+    asked: QueryBoxes | None = None
     _phases: dict[str, float] = field(default_factory=dict)
 
     def write(self, frame: DataFrame) -> Written:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dbt.adapters.zlayout.curve.asked import Asked
 from dbt.adapters.zlayout.curve.model import CurveModel, PartitionKey
+from dbt.adapters.zlayout.curve.query_boxes import QueryBoxes
 from dbt.adapters.zlayout.predicate.expr import ColumnPath
 from dbt.adapters.zlayout.spark.files.arrow_source import ArrowSource
 from dbt.adapters.zlayout.spark.files.parquet_file import ParquetSettings, encoded_bytes_per_row
@@ -40,7 +40,7 @@ _FILE_BYTES = 64 << 20
 _BATCH_BYTES = 4 << 20
 _MEASURED_ROWS = 50_000
 _SAMPLE_ROWS = 1 << 18
-_SAMPLE_ROWS_A_FILE = 1 << 12
+_SAMPLE_ROWS_PER_FILE = 1 << 12
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -326,12 +326,12 @@ def model_of(
     curve: str,
     row_group_rows: int | None,
     along: CurveModel | None = None,
-    asked: Asked | None = None,
+    asked: QueryBoxes | None = None,
 ) -> CurveModel:
     """Builds a curve with cuts for staged rows from their sample. If ``along`` is given, it keeps those boundaries."""
     # Many tasks have a larger sample than the cuts need, and the driver sorts it alone.
     files = int(staged.rows * staged.row_bytes / build.target_file_bytes)
-    sample, keys = staged.key_sample(len(build.partition_by), max(_SAMPLE_ROWS, files * _SAMPLE_ROWS_A_FILE))
+    sample, keys = staged.key_sample(len(build.partition_by), max(_SAMPLE_ROWS, files * _SAMPLE_ROWS_PER_FILE))
     return CurveModel.build(
         sample,
         build.keys,

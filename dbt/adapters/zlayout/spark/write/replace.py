@@ -101,7 +101,7 @@ class Replacement:
         feed: Which of the rows are deletes. None if no row is one.
         of_version: The version whose rows the frame reads. Any later commit of another writer is a conflict. None if
             the query alone defines the table.
-        gives_way: Whether the write gives way, at the end, to a change of rows that is in progress.
+        yields_to_writers: Whether the write gives way, at the end, to a change of rows that is in progress.
         made_from: What the rows were made from, for the history.
         changes_taken: The tables whose rows the query reads as changes. The version stores the positions.
         repartitions: Whether the frame has the rows of `of_version` as they are, for other folders.
@@ -117,7 +117,7 @@ class Replacement:
     feed: ChangeFeed | None = None
     progress: Progress | None = None
     of_version: int | None = None
-    gives_way: bool = False
+    yields_to_writers: bool = False
     made_from: Mapping[str, Any] | None = None
     changes_taken: Sequence[ChangesTaken] = ()
     repartitions: bool = False
@@ -195,7 +195,7 @@ class _Replacing:
                     properties=self._properties(before, summary["rows"] if len(reports) > len(written.files) else None),
                     summary=summary,
                 )
-                if self.wanted.gives_way:
+                if self.wanted.yields_to_writers:
                     yield_to_writers(timeline, Operation.CLUSTERING.value, transaction.instant)
                 commit = commit_files(
                     store, transaction, change, new.column_stats, curve=written.model, optional=new.optional
@@ -422,7 +422,7 @@ def rewrite_table(
     schema_json: str,
     partition_by: tuple[str, ...],
     progress: Progress | None = None,
-    gives_way: bool = False,
+    yields_to_writers: bool = False,
 ) -> tuple[TableSnapshot, CommitSummary]:
     """Rewrites the existing rows with other columns or another partitioning.
 
@@ -430,7 +430,7 @@ def rewrite_table(
         opened: The table, at its newest version.
         schema_json: The future columns, as Spark's JSON.
         partition_by: The future partition columns.
-        gives_way: Whether the rewrite gives way to a change of rows that is in progress.
+        yields_to_writers: Whether the rewrite gives way to a change of rows that is in progress.
 
     Returns:
         The table at its new version, and a summary of what was done.
@@ -457,7 +457,7 @@ def rewrite_table(
         description=Description.of(entry),
         progress=progress,
         of_version=opened.version,
-        gives_way=gives_way,
+        yields_to_writers=yields_to_writers,
         repartitions=_columns(schema_json) == _columns(opened.row_schema_json),
         deletes_of=opened if opened.merges_on_read else None,
     )

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 from dbt.adapters.zlayout.errors import CorruptError
 from dbt.adapters.zlayout.lazy import cached_property
 
-# Memory that a file may take. Every such file has paths of data files, which compress by less than a factor of 100.
 _MOST_BYTES = 64 << 20
-_MOST_TIMES = 100
+_MOST_MEMORY_PER_BYTE = 100
 _VALUE_BYTES = 8
 # What Arrow holds about each column chunk of an open file, measured on slices of 15 to 1,400 leaf columns.
 _CHUNK_BYTES = 2_700
@@ -23,6 +22,17 @@ _DICTIONARY_ROWS = 1_000
 _TEXTS = frozenset({"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"})
 # The only encodings that our writer uses; some others can repeat long strings in few bytes.
 _ENCODINGS = frozenset({"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "BIT_PACKED"})
+
+
+def most_memory(size_bytes: int) -> int:
+    """Returns how many bytes a metadata file may take in memory.
+
+    Each such file has paths of data files, or hashes of them, which compress by less than a factor of 100.
+
+    Args:
+        size_bytes: The size of the file.
+    """
+    return _MOST_BYTES + _MOST_MEMORY_PER_BYTE * size_bytes
 
 
 class BoundedParquet:
@@ -37,7 +47,7 @@ class BoundedParquet:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._most_bytes = _MOST_BYTES + _MOST_TIMES * len(content)
+        self._most_bytes = most_memory(len(content))
         try:
             self._file = pq.ParquetFile(pa.BufferReader(content))
             self.schema: pa.Schema = self._file.schema_arrow

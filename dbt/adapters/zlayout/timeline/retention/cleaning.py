@@ -38,7 +38,7 @@ from dbt.adapters.zlayout.timeline.transactions.pending import Liveness, Pending
 
 _TRIES = 5
 # The clean after a commit waits until this many versions have expired for each retained one.
-_WORTH = 0.1
+_EXPIRED_PER_RETAINED = 0.1
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def clean(
     since_ms = now_ms - int(retain_hours * HOUR_MS)
     if not at_once:
         known, oldest = last_clean(store), _oldest_retained(timeline, newest, retain_versions, since_ms)
-        if oldest - known.deleted_through <= _WORTH * (newest - oldest):
+        if oldest - known.deleted_through <= _EXPIRED_PER_RETAINED * (newest - oldest):
             return CleanResult(0, 0, known.oldest_version, ())
     look = partial(_look, timeline, retain_versions, since_ms, now_ms, orphans, needed_from)
     found = look()

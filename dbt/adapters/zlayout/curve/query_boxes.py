@@ -24,7 +24,7 @@ _HIGHEST_RANK = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
-class AskedRanks:
+class QueryRanks:
     """Boxes in ranks.
 
     Attributes:
@@ -37,9 +37,9 @@ class AskedRanks:
     high: Ints
     weights: Floats
 
-    def of(self, boxes: npt.NDArray[np.intp]) -> AskedRanks:
+    def of(self, boxes: npt.NDArray[np.intp]) -> QueryRanks:
         """Returns some of the boxes."""
-        return AskedRanks(self.low[:, boxes], self.high[:, boxes], self.weights[boxes])
+        return QueryRanks(self.low[:, boxes], self.high[:, boxes], self.weights[boxes])
 
     def saved(self, key: int, thresholds: Ints, shares: Floats) -> Floats:
         """Returns the share of rows that queries skip, on average, if rows are cut along a key.
@@ -58,7 +58,7 @@ class AskedRanks:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class QueryBoxes:
     """Boxes in values.
 
     Attributes:
@@ -74,13 +74,13 @@ class Asked:
     def __len__(self) -> int:
         return len(self.weights)
 
-    def ranks(self, boundaries: Sequence[Boundaries]) -> AskedRanks:
+    def ranks(self, boundaries: Sequence[Boundaries]) -> QueryRanks:
         """Returns the boxes in ranks.
 
         Args:
             boundaries: The boundaries of each key.
         """
-        return AskedRanks(
+        return QueryRanks(
             np.stack([_ranks(each, known, 0) for each, known in zip(self.low, boundaries, strict=True)]),
             np.stack([_ranks(each, known, _HIGHEST_RANK) for each, known in zip(self.high, boundaries, strict=True)]),
             self.weights,
