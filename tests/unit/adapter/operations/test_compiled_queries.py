@@ -1,10 +1,13 @@
-"""Which conditions the tests of a project ask."""
+"""Which queries a project has, and which conditions its tests ask."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from dbt.adapters.zlayout.adapter.operations.compiled_queries import pruning_conditions
+import pytest
+
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import compiled_queries, pruning_conditions
 
 
 def _test(name: str, kind: str, attached: object, **arguments: object) -> dict[str, Any]:
@@ -37,3 +40,18 @@ def test_conditions_are_those_of_the_pruning_tests_of_a_table() -> None:
     }
     assert pruning_conditions("`s`.`a`", nodes) == {"x = 1": "of_a", "w = 1": "nested"}
     assert pruning_conditions("S.A", nodes) == pruning_conditions("`s`.`a`", nodes)
+
+
+@pytest.mark.parametrize(("materialized", "runs"), [("view", False), ("ephemeral", False), ("table", True)])
+def test_a_view_is_a_part_of_the_queries_that_read_it(materialized: str, runs: bool) -> None:
+    node = {**_model("a"), "compiled_code": "select 1", "config": {"materialized": materialized}}
+    assert [each.runs for each in compiled_queries({"model.p.a": node}, None)] == [runs]
+
+
+def test_the_compiled_text_of_a_snapshot_is_in_a_folder_of_its_name(tmp_path: Path) -> None:
+    place = tmp_path / "compiled/p/snapshots/kept.sql/kept.sql"
+    place.parent.mkdir(parents=True)
+    place.write_text("select 2")
+    node = {"resource_type": "snapshot", "name": "kept", "package_name": "p"}
+    node |= {"original_file_path": "snapshots/kept.sql", "path": "kept.sql"}
+    assert [each.sql for each in compiled_queries({"snapshot.p.kept": node}, tmp_path)] == ["select 2"]

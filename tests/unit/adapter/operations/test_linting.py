@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dbt.adapters.zlayout.adapter.operations import linting
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import compiled_queries, target_folder
 from dbt.adapters.zlayout.adapter.operations.linting import Finding, Linted, line_of, lint_text, rewritten_condition
 from dbt.adapters.zlayout.errors import ConfigError
@@ -53,6 +54,19 @@ def test_the_line_with_most_words_of_the_condition_is_named() -> None:
     assert line_of(column_first, "(lower(c.city) = 'x')") == 3
     assert line_of("", "(a = 1)") == 1
     assert line_of("select c.city from c\nwhere c.city like '%ln1'", "endswith(c.city, 'ln1')") == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "condition", "spelled"),
+    [
+        ("where lower(city) = 'x y'", "(lower(city) = 'x y')", True),
+        ("where city like '%ln1'", "endswith(city, 'ln1')", False),  # a function that the code does not name
+        ("select city from {{ ref('small') }}", "(lower(city) = 'x')", False),
+        ("", "(lower(city) = 'x')", False),
+    ],
+)
+def test_code_that_has_all_words_of_a_condition_spells_it(code: str, condition: str, spelled: bool) -> None:
+    assert linting._spells(code, condition) is spelled
 
 
 def test_a_page_ends_with_the_number_of_findings() -> None:

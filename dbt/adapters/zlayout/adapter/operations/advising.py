@@ -96,6 +96,8 @@ class ProjectWorkload:
             for scan in scans:
                 joined = tuple(each.column for each in scan.joins if each.by_partition)
                 sql = condition_text(scan.pruning) or _WHOLE_TABLE
+                if sql == _WHOLE_TABLE and not query.runs:
+                    continue
                 helpful = expressions_of(scan.predicate)
                 condition = WeightedCondition(sql, query.weight, query.name, joined, helpful)
                 found.setdefault(folded_name(scan.table), []).append(condition)

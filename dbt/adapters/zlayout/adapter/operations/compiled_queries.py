@@ -41,6 +41,7 @@ class CompiledQuery:
         path: The file that defines it, relative to the project.
         raw: Its code before compiling; the arguments of a generic test.
         weight: How often it counts: once, and once more for each exposure that depends on it.
+        runs: Whether dbt runs it. A view or an ephemeral model is a part of the queries that read it.
     """
 
     name: str
@@ -49,6 +50,7 @@ class CompiledQuery:
     path: str
     raw: str
     weight: float = 1.0
+    runs: bool = True
 
 
 def has_queries(nodes: Nodes) -> bool:
@@ -83,7 +85,9 @@ def compiled_queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuer
             if isinstance(metadata, Mapping):
                 raw = str(metadata.get("kwargs") or "")
             path = str(node.get("original_file_path") or "")
-            yield CompiledQuery(name_of_node(node), str(node["resource_type"]), sql, path, raw, 1.0 + exposed[name])
+            kind, weight = str(node["resource_type"]), 1.0 + exposed[name]
+            runs = (node.get("config") or {}).get("materialized") not in ("view", "ephemeral")
+            yield CompiledQuery(name_of_node(node), kind, sql, path, raw, weight, runs)
 
 
 @dataclass(frozen=True)

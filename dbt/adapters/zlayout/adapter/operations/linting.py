@@ -197,15 +197,17 @@ def find_conditions(
         target: The target folder of the project; None without one.
         table: Only conditions on this table count; None for all tables.
     """
-    found: list[Finding] = []
+    found: list[tuple[Finding, bool]] = []
+    root = None if target is None else target.parent
     for query, scans in queries:
         wanted = [scan for scan in scans if table is None or folded_name(scan.table) == folded_name(table)]
-        found += [
-            finding
-            for scan in wanted
-            for finding in _findings(session, query, scan, None if target is None else target.parent)
-        ]
-    unique = {(each.node, each.table, each.condition): each for each in found if each.bytes_cost > 0}
+        code = _code_of(root, query)
+        for scan in wanted:
+            found += [(each, _spells(code, each.condition)) for each in _findings(session, query, scan, code)]
+    # A query also has the conditions of the ephemeral models that it reads, which spell them.
+    spelled = {(each.table, each.condition) for each, is_spelled in found if is_spelled}
+    own = [each for each, is_spelled in found if is_spelled or (each.table, each.condition) not in spelled]
+    unique = {(each.node, each.table, each.condition): each for each in own if each.bytes_cost > 0}
     return sorted(unique.values(), key=lambda each: (-each.bytes_cost, each.path, each.line, each.condition))
 
 
@@ -224,7 +226,7 @@ def lint_project(session: SparkSession, model: str | None, nodes: Nodes, target:
     return Linted(found, len(queries.scanned), failures)
 
 
-def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root: Path | None) -> Iterator[Finding]:
+def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, code: str) -> Iterator[Finding]:
     reads = reads_of(scan.opened, scan.predicate, query.name)
     integers = {name.lower() for name, kind in columns_of(scan.opened.row_schema_json) if kind in _INTEGERS}
     useless = [part for part in reads.parts if part.is_useless]
@@ -242,7 +244,7 @@ def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root
             node=query.name,
             kind=query.kind,
             path=query.path,
-            line=line_of(_code_of(root, query), condition),
+            line=line_of(code, condition),
             table=scan.table,
             condition=condition,
             why=_why(part, condition),
@@ -307,6 +309,13 @@ def rewritten_condition(condition: str, integers: Collection[str] = ()) -> tuple
         rewritten = f"({column} = {day}' OR {column} LIKE {day} %' OR {column} LIKE {day}T%')"
         return rewritten, f"strings that spell the day in another way, such as {day.replace('-0', '-')}'"
     return None
+
+
+def _spells(raw: str, condition: str) -> bool:
+    """Returns whether code has all words of a condition, so that the condition is surely its own."""
+    there = {word.lower().strip("'") for word in _WORD.findall(raw)}
+    words = {word.lower() for word in _WORD.findall(condition)} - _NOISE
+    return all(word.strip("'") in there or word.strip("'") in raw.lower() for word in words)
 
 
 def line_of(raw: str, condition: str) -> int:
