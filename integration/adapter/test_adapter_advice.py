@@ -135,7 +135,6 @@ def test_the_lock_tells_what_reads_more_and_why(advised):
     assert written.success, written.log
     lock = json.loads((advised.folder / "layout.lock.json").read_text())
     assert "day = '2024-01-05'" in lock["tables"]["advised.facts"]["conditions"]
-    assert lock["tables"]["advised.chosen"]["conditions"] == {}
     assert advised.operation("zlayout_lock", check=True).success
     assert advised.operation("zlayout_lock", tolerance=0.5).success
     again = advised.operation("zlayout_lock", model="facts")
