@@ -55,6 +55,20 @@ _JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=
 _EVERYWHERE = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 
+# A package index cannot follow links to files of the repository.
+_NO_DEAD_LINKS = r"""
+import re, sys, zipfile
+from pathlib import Path
+
+(wheel,) = Path(sys.argv[1]).glob("*.whl")
+with zipfile.ZipFile(wheel) as files:
+    (name,) = [each for each in files.namelist() if each.endswith(".dist-info/METADATA")]
+    page = files.read(name).decode()
+assert "## Read on" in page
+sys.exit("\n".join(re.findall(r"\]\((?!https?://)[^)]*\)", page)) or None)
+"""
+
+
 @dataclass(frozen=True)
 class Command:
     """A program with its arguments, what its environment has besides, and where it runs."""
@@ -209,10 +223,7 @@ class Checks:
             Command([PYTHON, "-m", "build", "-q", "--outdir", str(work / "dist"), "."]),
             Command([PYTHON, "-m", "venv", str(work / "venv")]),
             Command(["sh", "-c", install, UV[0]]),
-            # A package index cannot follow links to files of the repository.
-            Command(
-                ["sh", "-c", f'! grep -n "](docs/" "{work}"/venv/lib/python3*/site-packages/dbt_zlayout-*/METADATA']
-            ),
+            Command([PYTHON, "-c", _NO_DEAD_LINKS, str(work / "dist")]),
             # In another folder, where the checkout is not on Python's path.
             Command([str(bin_ / "dbt"), "debug", *place], {"PYSPARK_PYTHON": str(bin_ / "python")}, project),
         ]

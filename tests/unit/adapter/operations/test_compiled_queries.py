@@ -42,10 +42,28 @@ def test_conditions_are_those_of_the_pruning_tests_of_a_table() -> None:
     assert pruning_conditions("S.A", nodes) == pruning_conditions("`s`.`a`", nodes)
 
 
-@pytest.mark.parametrize(("materialized", "runs"), [("view", False), ("ephemeral", False), ("table", True)])
-def test_a_view_is_a_part_of_the_queries_that_read_it(materialized: str, runs: bool) -> None:
-    node = {**_model("a"), "compiled_code": "select 1", "config": {"materialized": materialized}}
+@pytest.mark.parametrize(
+    ("kind", "materialized", "runs"),
+    [("model", "view", False), ("model", "ephemeral", False), ("model", "table", True), ("analysis", "view", True)],
+)
+def test_a_view_is_a_part_of_the_queries_that_read_it(kind: str, materialized: str, runs: bool) -> None:
+    node = {**_model("a"), "resource_type": kind, "compiled_code": "select 1"}
+    node["config"] = {"materialized": materialized}
     assert [each.runs for each in compiled_queries({"model.p.a": node}, None)] == [runs]
+
+
+def test_ephemeral_models_are_inlined_through_each_other() -> None:
+    nodes = {
+        f"model.p.{name}": {
+            **_model(name),
+            "compiled_code": "select 1",
+            "config": {"materialized": "table" if name in "ad" else "ephemeral"},
+            "depends_on": {"nodes": [f"model.p.{each}" for each in upstream]},
+        }
+        for name, upstream in {"a": "", "b": "a", "c": "bc", "d": "ca"}.items()
+    }
+    found = {each.name: set(each.inlines) for each in compiled_queries(nodes, None)}
+    assert found == {"a": set(), "b": set(), "c": {"b", "c"}, "d": {"b", "c"}}
 
 
 def test_the_compiled_text_of_a_snapshot_is_in_a_folder_of_its_name(tmp_path: Path) -> None:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from dbt.adapters.zlayout.adapter.operations import linting
-from dbt.adapters.zlayout.adapter.operations.compiled_queries import compiled_queries, target_folder
-from dbt.adapters.zlayout.adapter.operations.linting import Finding, Linted, line_of, lint_text, rewritten_condition
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import CompiledQuery, compiled_queries, target_folder
+from dbt.adapters.zlayout.adapter.operations.linting import (
+    Finding,
+    Linted,
+    find_conditions,
+    line_of,
+    lint_text,
+    rewritten_condition,
+)
 from dbt.adapters.zlayout.errors import ConfigError
 
 FOUND = Finding(
@@ -67,6 +76,21 @@ def test_the_line_with_most_words_of_the_condition_is_named() -> None:
 )
 def test_code_that_has_all_words_of_a_condition_spells_it(code: str, condition: str, spelled: bool) -> None:
     assert linting._spells(code, condition) is spelled
+
+
+def test_a_condition_of_an_ephemeral_model_is_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(_: Any, query: CompiledQuery, scan: Any, code: str) -> list[Finding]:
+        return [replace(FOUND, node=query.name, condition="upper(word) = 'W7'", table=scan.table)]
+
+    monkeypatch.setattr(linting, "_findings", found)
+    small = CompiledQuery("small", "model", "", "", "where upper(word) = 'W7'", runs=False)
+    reads = CompiledQuery("reads", "model", "", "", "select * from small", inlines=frozenset({"small"}))
+    again = replace(reads, name="again", raw="select * from small where upper(word) = 'W7'")
+    macro = CompiledQuery("macro", "model", "", "", "where {{ of_week(7) }}")
+    scans: Any = [SimpleNamespace(table="s.facts")]
+    session: Any = None
+    listed = find_conditions(session, [(each, scans) for each in (reads, small, again, macro)], None)
+    assert {each.node for each in listed} == {"small", "again", "macro"}
 
 
 def test_a_page_ends_with_the_number_of_findings() -> None:

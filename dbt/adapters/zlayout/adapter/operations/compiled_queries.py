@@ -41,7 +41,8 @@ class CompiledQuery:
         path: The file that defines it, relative to the project.
         raw: Its code before compiling; the arguments of a generic test.
         weight: How often it counts: once, and once more for each exposure that depends on it.
-        runs: Whether dbt runs it. A view or an ephemeral model is a part of the queries that read it.
+        runs: False for a view and an ephemeral model, which are parts of the queries that read them.
+        inlines: The names of the ephemeral models that its SQL contains.
     """
 
     name: str
@@ -51,6 +52,7 @@ class CompiledQuery:
     raw: str
     weight: float = 1.0
     runs: bool = True
+    inlines: frozenset[str] = frozenset()
 
 
 def has_queries(nodes: Nodes) -> bool:
@@ -86,8 +88,24 @@ def compiled_queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuer
                 raw = str(metadata.get("kwargs") or "")
             path = str(node.get("original_file_path") or "")
             kind, weight = str(node["resource_type"]), 1.0 + exposed[name]
-            runs = (node.get("config") or {}).get("materialized") not in ("view", "ephemeral")
-            yield CompiledQuery(name_of_node(node), kind, sql, path, raw, weight, runs)
+            runs = kind != "model" or _materialized(node) not in ("view", "ephemeral")
+            yield CompiledQuery(name_of_node(node), kind, sql, path, raw, weight, runs, _inlined(node, nodes))
+
+
+def _materialized(node: Mapping[str, Any]) -> object:
+    return (node.get("config") or {}).get("materialized")
+
+
+def _inlined(node: Mapping[str, Any], nodes: Nodes) -> frozenset[str]:
+    found: set[str] = set()
+    read = [node]
+    while read:
+        for name in (read.pop().get("depends_on") or {}).get("nodes") or ():
+            upstream = nodes.get(str(name), {})
+            if _materialized(upstream) == "ephemeral" and name_of_node(upstream) not in found:
+                found.add(name_of_node(upstream))
+                read.append(upstream)
+    return frozenset(found)
 
 
 @dataclass(frozen=True)

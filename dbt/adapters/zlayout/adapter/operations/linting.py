@@ -197,18 +197,23 @@ def find_conditions(
         target: The target folder of the project; None without one.
         table: Only conditions on this table count; None for all tables.
     """
-    found: list[tuple[Finding, bool]] = []
     root = None if target is None else target.parent
+    found: dict[tuple[str, str, str], tuple[Finding, CompiledQuery]] = {}
     for query, scans in queries:
-        wanted = [scan for scan in scans if table is None or folded_name(scan.table) == folded_name(table)]
         code = _code_of(root, query)
-        for scan in wanted:
-            found += [(each, _spells(code, each.condition)) for each in _findings(session, query, scan, code)]
-    # A query also has the conditions of the ephemeral models that it reads, which spell them.
-    spelled = {(each.table, each.condition) for each, is_spelled in found if is_spelled}
-    own = [each for each, is_spelled in found if is_spelled or (each.table, each.condition) not in spelled]
-    unique = {(each.node, each.table, each.condition): each for each in own if each.bytes_cost > 0}
-    return sorted(unique.values(), key=lambda each: (-each.bytes_cost, each.path, each.line, each.condition))
+        for scan in scans:
+            if table is None or folded_name(scan.table) == folded_name(table):
+                for each in _findings(session, query, scan, code):
+                    found[query.name, each.table, each.condition] = each, query
+    own = [
+        each
+        for each, query in found.values()
+        # A query has the conditions of the ephemeral models that it reads, too.
+        if not any((name, each.table, each.condition) in found for name in query.inlines)
+        or _spells(_code_of(root, query), each.condition)
+    ]
+    costly = [each for each in own if each.bytes_cost > 0]
+    return sorted(costly, key=lambda each: (-each.bytes_cost, each.path, each.line, each.condition))
 
 
 def lint_project(session: SparkSession, model: str | None, nodes: Nodes, target: Path | None) -> Linted:
@@ -306,16 +311,16 @@ def rewritten_condition(condition: str, integers: Collection[str] = ()) -> tuple
     if kind == "DATE" and value.startswith("DATE "):
         # Spark reads a date up to a space or a T. Anything else behind the day makes the cast null.
         day = value.removeprefix("DATE ")[:-1]
+        otherwise = day.replace("-0", "-") if "-0" in day else f"' {day[1:]}"
         rewritten = f"({column} = {day}' OR {column} LIKE {day} %' OR {column} LIKE {day}T%')"
-        return rewritten, f"strings that spell the day in another way, such as {day.replace('-0', '-')}'"
+        return rewritten, f"strings that spell the day in another way, such as {otherwise}'"
     return None
 
 
 def _spells(raw: str, condition: str) -> bool:
-    """Returns whether code has all words of a condition, so that the condition is surely its own."""
-    there = {word.lower().strip("'") for word in _WORD.findall(raw)}
+    """Returns whether code has all words of a condition."""
     words = {word.lower() for word in _WORD.findall(condition)} - _NOISE
-    return all(word.strip("'") in there or word.strip("'") in raw.lower() for word in words)
+    return all(word.strip("'") in raw.lower() for word in words)
 
 
 def line_of(raw: str, condition: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,8 +48,7 @@ _LOST = (
 )
 _MOST_CONDITIONS = 20
 _MOST_TOLERANCE = 10.0
-# A condition that reads up to so many times the share of a lookup counts as one.
-_OF_LOOKUP = 1.5
+_MOST_FILES = 1 << 40
 _MOST_BYTES = 16 << 20
 
 
@@ -98,6 +98,8 @@ class LockedTable:
         conditions = []
         for condition, reads in values["conditions"].items():
             read, _, total = str(reads["files"]).partition(" of ")
+            if not 0 <= int(read) <= int(total) < _MOST_FILES:
+                raise ValueError(f"files: {reads['files']!r} are no files of a table")
             conditions.append(LockedCondition(str(condition), _share(reads, "opened", 1.0), int(read), int(total)))
         # Locks of earlier releases have no indexes but Bloom filters.
         lists = {
@@ -144,7 +146,7 @@ class Lock:
                 raise ValueError(f"format_version: {version!r} is not {_FORMAT}")
             tables = {str(name): LockedTable.of_dict(table) for name, table in content["tables"].items()}
             return cls(tables, _share(content, "tolerance", _MOST_TOLERANCE))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise ConfigError([f"is not a lock file ({error}); write it again with {_WRITE}"], subject) from error
 
 
@@ -317,17 +319,14 @@ def _misfit(table: ZTable, condition: str) -> str:
 
 
 def _within(locked: LockedCondition, reads: ConditionReads, tolerance: float, keys: int) -> bool:
-    """Returns whether a condition reads as the lock allows, in a table that may have another number of files.
+    """Returns whether a condition reads as the lock allows, in a table that may have fewer files now.
 
-    A range has the same share of the rows in any number of files. A lookup on one of k keys has about ``n ** (-1 / k)``
-    of those in n files, which is more if they are fewer.
+    Besides the rows that it wants, a condition reads what else is in the files at the edges: about ``n ** (-1 / k)`` of
+    the rows in n files that are clustered by k keys. This is more if the files are fewer.
     """
-    files = max(1, reads.files_total)
-    lookup, lookup_then = (max(1, count) ** (-1 / max(1, keys)) for count in (files, locked.files_total))
-    share = locked.opened
-    if share <= _OF_LOOKUP * lookup_then:
-        share *= max(1.0, lookup / lookup_then)
-    return reads.opened <= max(share * (1 + tolerance), share + 1.5 / files) + 1e-9
+    edges, edges_then = (math.pow(max(1, each), -1 / max(1, keys)) for each in (reads.files_total, locked.files_total))
+    share = locked.opened + max(0.0, edges - edges_then)
+    return reads.opened <= max(share * (1 + tolerance), share + 1.5 / max(1, reads.files_total)) + 1e-9
 
 
 def _cause(table: ZTable, locked: LockedTable, reads: ConditionReads) -> str:
