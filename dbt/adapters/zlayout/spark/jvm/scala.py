@@ -99,9 +99,9 @@ class Jvm:
             _KNOWN[context] = cls(spark)
         return _KNOWN[context]
 
-    def once(self, make: Callable[[Jvm], Any]) -> Any:
-        """Returns what a function or class makes of this JVM. It is called once; later calls return the same object."""
-        return self._cached(lambda: make(self), make.__module__, make.__qualname__)
+    def once(self, make: Callable[..., Any], *arguments: str) -> Any:
+        """Returns what a function or class makes of this JVM. It is called once for the same arguments."""
+        return self._cached(lambda: make(self, *arguments), make.__module__, make.__qualname__, *arguments)
 
     def type(self, name: str) -> Any:
         """Returns the ``java.lang.Class`` with a fully qualified name."""

@@ -40,8 +40,7 @@ def parse_stages(text: str) -> tuple[str, ...]:
 
 def session_stages(jvm: Jvm) -> tuple[str, ...]:
     """Returns the stages that the session of the statement being planned wants; all of them if its value is wrong."""
-    # One call a scan: a small merge plans many.
-    text = str(jvm.once(_stages_of_session).get())
+    text = session_setting(jvm, KEY, ALL)
     try:
         return parse_stages(text)
     except ConfigError as error:
@@ -49,15 +48,15 @@ def session_stages(jvm: Jvm) -> tuple[str, ...]:
         return STAGES
 
 
-def session_setting(jvm: Jvm, key: str) -> str:
-    """Returns a setting of the session of the statement being planned; ``''`` if it is not set."""
-    conf = jvm.root.org.apache.spark.sql.internal.SQLConf.get()
-    return str(conf.getConfString(key, ""))
+def session_setting(jvm: Jvm, key: str, default: str = "") -> str:
+    """Returns a setting of the session of the statement being planned."""
+    # One call a scan: a small merge plans many.
+    return str(jvm.once(_setting_of_session, key, default).get())
 
 
-def _stages_of_session(jvm: Jvm) -> Any:
+def _setting_of_session(jvm: Jvm, key: str, default: str) -> Any:
     """Returns a ``Supplier`` of the setting in the session that plans on the calling thread."""
     conf = jvm.static(_SQL_CONF, "get", f"()L{_SQL_CONF.replace('.', '/')};")
     get = jvm.virtual(_SQL_CONF, "getConfString", "(Ljava/lang/String;Ljava/lang/String;)Ljava/lang/String;")
-    supplier = jvm.then(conf, jvm.fixed(get, 1, KEY, ALL))
+    supplier = jvm.then(conf, jvm.fixed(get, 1, key, default))
     return jvm.function(supplier, "java.util.function.Supplier", "()Ljava/lang/Object;")
