@@ -52,12 +52,12 @@ def test_a_view_is_a_part_of_the_queries_that_read_it(kind: str, materialized: s
     assert [each.runs for each in compiled_queries({"model.p.a": node}, None)] == [runs]
 
 
-def test_ephemeral_models_are_inlined_through_each_other() -> None:
+def test_views_and_ephemeral_models_are_inlined_through_each_other() -> None:
     nodes = {
         f"model.p.{name}": {
             **_model(name),
             "compiled_code": "select 1",
-            "config": {"materialized": "table" if name in "ad" else "ephemeral"},
+            "config": {"materialized": {"b": "view", "c": "ephemeral"}.get(name, "table")},
             "depends_on": {"nodes": [f"model.p.{each}" for each in upstream]},
         }
         for name, upstream in {"a": "", "b": "a", "c": "bc", "d": "ca"}.items()

@@ -42,7 +42,7 @@ class CompiledQuery:
         raw: Its code before compiling; the arguments of a generic test.
         weight: How often it counts: once, and once more for each exposure that depends on it.
         runs: False for a view and an ephemeral model, which are parts of the queries that read them.
-        inlines: The names of the ephemeral models that its SQL contains.
+        inlines: The names of the views and ephemeral models that it reads, whose conditions it has too.
     """
 
     name: str
@@ -88,12 +88,12 @@ def compiled_queries(nodes: Nodes, target: Path | None) -> Iterator[CompiledQuer
                 raw = str(metadata.get("kwargs") or "")
             path = str(node.get("original_file_path") or "")
             kind, weight = str(node["resource_type"]), 1.0 + exposed[name]
-            runs = kind != "model" or _materialized(node) not in ("view", "ephemeral")
+            runs = kind != "model" or not _is_inlined(node)
             yield CompiledQuery(name_of_node(node), kind, sql, path, raw, weight, runs, _inlined(node, nodes))
 
 
-def _materialized(node: Mapping[str, Any]) -> object:
-    return (node.get("config") or {}).get("materialized")
+def _is_inlined(model: Mapping[str, Any]) -> bool:
+    return (model.get("config") or {}).get("materialized") in ("view", "ephemeral")
 
 
 def _inlined(node: Mapping[str, Any], nodes: Nodes) -> frozenset[str]:
@@ -102,7 +102,7 @@ def _inlined(node: Mapping[str, Any], nodes: Nodes) -> frozenset[str]:
     while read:
         for name in (read.pop().get("depends_on") or {}).get("nodes") or ():
             upstream = nodes.get(str(name), {})
-            if _materialized(upstream) == "ephemeral" and name_of_node(upstream) not in found:
+            if _is_inlined(upstream) and name_of_node(upstream) not in found:
                 found.add(name_of_node(upstream))
                 read.append(upstream)
     return frozenset(found)

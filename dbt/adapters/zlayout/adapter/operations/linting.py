@@ -208,7 +208,7 @@ def find_conditions(
     own = [
         each
         for each, query in found.values()
-        # A query has the conditions of the ephemeral models that it reads, too.
+        # A query also has the conditions of the views and ephemeral models that it reads.
         if not any((name, each.table, each.condition) in found for name in query.inlines)
         or _spells(_code_of(root, query), each.condition)
     ]
