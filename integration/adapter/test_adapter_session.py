@@ -6,7 +6,9 @@ import os
 
 import pytest
 
+from dbt.adapters.zlayout.adapter.session import launch
 from dbt.adapters.zlayout.adapter.session.connections import SessionHandle
+from dbt.adapters.zlayout.adapter.session.launch import session_for
 from dbt.adapters.zlayout.errors import CancelledError
 
 
@@ -74,6 +76,17 @@ def test_an_incremental_model_continues_a_zordered_table(dbt, rows):
 
 def test_variables_of_the_process_are_not_substituted_in_statements(dbt):
     assert dbt.rows_of(r"select '${env:HOME}' a, '${system:user.home}' b") == [("${env:HOME}", "${system:user.home}")]
+
+
+def test_a_profile_does_not_inherit_the_scan_log_of_the_one_before(dbt, spark, tmp_path):
+    settings = {"spark.zlayout.scanLog": str(tmp_path), "spark.zlayout.scanLogConstants": "false"}
+    now = {key: spark.conf.get(key, None) for key in settings}
+    (applied,) = launch._APPLIED
+    try:
+        assert session_for({**applied[1], **settings}).conf.get("spark.zlayout.scanLog") == str(tmp_path)
+    finally:
+        again = session_for(applied[1])
+    assert {key: again.conf.get(key, None) for key in settings} == now
 
 
 def test_what_spark_still_plans_at_a_cancellation_runs_no_further(dbt, lake, spark):

@@ -136,7 +136,7 @@ def test_a_rewritten_condition_finds_only_rows_of_the_original(spark, condition,
     days += ["2024-03-01 10:00:00", "2024-03-01T00:00:00Z", "2024-03-01t", "2024-03-0", "2024-03", "", None]
     numbers = ["5", "05", " 5", "5 ", "5.0", "5.9", "5x", "55", "+5"]
     spark.createDataFrame([(each,) for each in [*days, *numbers]], "t string").createOrReplaceTempView("spellings")
-    better, _ = rewritten_condition(condition)
+    better, _ = rewritten_condition(condition, {"t": "string"})
     ansi = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:

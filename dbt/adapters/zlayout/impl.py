@@ -540,7 +540,7 @@ class ZlayoutAdapter(SparkAdapter):
         )
         if passes:
             return text, None
-        return (text, "zlayout_lock: conditions read more than the lock allows") if as_json else ("", text)
+        return (text, "zlayout_lock: the check failed") if as_json else ("", text)
 
     @for_macros(available.parse_list)
     def lock_problems(self, relation: ZlayoutRelation | str, path: str | None) -> Rows:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dbt.adapters.zlayout.adapter.operations import advising
 from dbt.adapters.zlayout.adapter.operations.advising import ProjectWorkload, TableAdvice, advice_text
+from dbt.adapters.zlayout.adapter.operations.compiled_queries import AnalysedQueries, CompiledQuery
 from dbt.adapters.zlayout.advice.advice import Advice, PredicateAdvice
 from dbt.adapters.zlayout.config.workload import WeightedCondition
+from dbt.adapters.zlayout.predicate.expr import Constant
 
 _NODES: dict[str, Any] = {
     "model.p.orders": {"resource_type": "model", "schema": "shop", "alias": "orders", "name": "orders"},
@@ -69,3 +73,13 @@ def test_tables_come_by_what_they_save() -> None:
     assert [each["table"] for each in json.loads(advice_text(found, as_json=True))] == ["s.c", "s.b", "s.a"]
     assert "s.a: no advice: no rows" in advice_text(found, as_json=False)
     assert advice_text([], as_json=False).startswith("The project has no")
+
+
+def test_a_view_that_reads_a_whole_table_is_no_query_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = SimpleNamespace(table="shop.orders", joins=(), pruning=Constant(True), predicate=Constant(True))
+    table_query = CompiledQuery("a", "model", "select 1", "", "")
+    queries: Any = [(each, [scan]) for each in (table_query, replace(table_query, name="v", runs=False))]
+    monkeypatch.setattr(advising, "analysed_queries", lambda *_: AnalysedQueries(queries, {}))
+    session, table = SimpleNamespace(), SimpleNamespace(name="shop.orders", names=("shop.orders",))
+    found = ProjectWorkload(session, _NODES, None).of(table)
+    assert [(each.sql, each.weight) for each in found] == [("true", 1.0)]

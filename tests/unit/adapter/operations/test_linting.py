@@ -46,10 +46,13 @@ FOUND = Finding(
         ("CAST(id AS STRING) = '-0'", None),
         ("CAST(id AS DATE) = DATE '2024-01-31'", None),
         ("CAST(code AS STRING) = '42'", None),
+        ("CAST(at AS BIGINT) = 2024L", None),
+        ("CAST(unknown AS INT) = 5", None),
     ],
 )
 def test_only_conditions_that_keep_the_rows_are_rewritten(condition: str, better: str | None) -> None:
-    found = rewritten_condition(condition, ["id"])
+    kinds = {"id": "long", "at": "timestamp", **dict.fromkeys(("code", "seen", "word"), "string")}
+    found = rewritten_condition(condition, kinds)
     assert (None if found is None else found[0]) == better
     # A whole number has one spelling, a text may have others.
     assert found is None or (found[1] is None) == ("id" in condition.lower())

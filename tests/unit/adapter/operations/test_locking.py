@@ -49,6 +49,7 @@ def test_a_lock_file_is_read_as_it_was_written(tmp_path: Path) -> None:
         "{}",
         '{"format_version": 0}',
         '{"format_version": 1, "tolerance": NaN, "tables": {}}',
+        Lock({"s.orders": TABLE}).to_text().replace('[\n        "customer_id"\n      ]', '"customer_id"'),
         '{"format_version": 1, "tolerance": 1, "tables": {"t": {}}}',
         "[" * 100_000,
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +61,14 @@ def test_lines_come_back_in_the_order_of_time(tmp_path: Path) -> None:
     log.add(SCAN)
     assert read_scans(tmp_path / "scans") == [SCAN, later]
     assert read_scans(tmp_path / "nowhere") == []
+
+
+def test_a_log_goes_on_when_its_folder_was_deleted(tmp_path: Path) -> None:
+    log = ScanLog(tmp_path / "scans")
+    log.add(SCAN)
+    shutil.rmtree(tmp_path / "scans")
+    log.add(SCAN)
+    assert read_scans(tmp_path / "scans") == [SCAN]
 
 
 def test_damaged_lines_are_left_out(tmp_path: Path) -> None:

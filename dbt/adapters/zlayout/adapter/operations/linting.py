@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -233,12 +233,12 @@ def lint_project(session: SparkSession, model: str | None, nodes: Nodes, target:
 
 def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, code: str) -> Iterator[Finding]:
     reads = reads_of(scan.opened, scan.predicate, query.name)
-    integers = {name.lower() for name, kind in columns_of(scan.opened.row_schema_json) if kind in _INTEGERS}
+    kinds = {name.lower(): kind for name, kind in columns_of(scan.opened.row_schema_json)}
     useless = [part for part in reads.parts if part.is_useless]
     others = " AND ".join(f"({each.sql})" for each in reads.parts if each.why_not is None)
     for part in useless:
         condition = _QUALIFIED.sub(r"\1", part.sql)
-        rewritten, caveat = rewritten_condition(condition, integers) or (None, None)
+        rewritten, caveat = rewritten_condition(condition, kinds) or (None, None)
         after = None
         if rewritten is not None:
             text = f"({rewritten})" + (f" AND {others}" if others else "")
@@ -282,37 +282,41 @@ def _advice(part: ConjunctReport, condition: str, *, managed: bool) -> str:
     return advice
 
 
-def rewritten_condition(condition: str, integers: Collection[str] = ()) -> tuple[str, str | None] | None:
+def rewritten_condition(condition: str, kinds: Mapping[str, str]) -> tuple[str, str | None] | None:
     """Returns a condition that skips files, and which rows it does not find that the other does; None if none is known.
 
     Args:
         condition: As Spark's optimizer leaves it.
-        integers: The columns of whole numbers, in lower case. Others are taken for texts.
+        kinds: The type of each column by its name in lower case, as in Spark's JSON.
 
-    >>> rewritten_condition("CAST(id AS STRING) = '42'", ["id"])
+    >>> rewritten_condition("CAST(id AS STRING) = '42'", {"id": "long"})
     ('id = 42', None)
-    >>> rewritten_condition("(CAST(code AS INT) = 5)")
-    ("code = '5'", "strings that spell 5 in another way, such as '05'")
-    >>> rewritten_condition("CAST(day AS DATE) = DATE '2024-01-31'")[0]
+    >>> rewritten_condition("(CAST(code AS INT) = 5)", {"code": "string"})
+    ("code = '5'", "strings that are cast to 5 and spelled otherwise, such as '05' or '5.9'")
+    >>> rewritten_condition("CAST(day AS DATE) = DATE '2024-01-31'", {"day": "string"})[0]
     "(day = '2024-01-31' OR day LIKE '2024-01-31 %' OR day LIKE '2024-01-31T%')"
-    >>> rewritten_condition("(lower(code) = 'x')")
+    >>> rewritten_condition("(lower(code) = 'x')", {"code": "string"})
     """
     found = _CAST.fullmatch(condition)
     if found is None:
         return None
     column, kind, value = found["column"], found["type"].upper(), found["value"]
-    if column.strip("`").lower() in integers:
+    of_column = kinds.get(column.strip("`").lower())
+    if of_column in _INTEGERS:
         number = value.strip("'")
         same = kind == "STRING" and re.fullmatch(r"'(0|-?[1-9]\d{0,17})'", value)
         return (f"{column} = {number}", None) if same else None
+    if of_column != "string":
+        return None
     if kind in _LISTED_TYPES and re.fullmatch(r"-?\d+", value):
-        example = "" if value.startswith("-") else f", such as '0{value}'"
-        return f"{column} = '{value}'", f"strings that spell {value} in another way{example}"
+        sign, digits = ("-", value[1:]) if value.startswith("-") else ("", value)
+        otherwise = f"strings that are cast to {value} and spelled otherwise, such as '{sign}0{digits}' or '{value}.9'"
+        return f"{column} = '{value}'", otherwise
     if kind == "DATE" and value.startswith("DATE "):
         # Spark reads a date up to a space or a T. Anything else behind the day makes the cast null.
         day = value.removeprefix("DATE ")[:-1]
-        otherwise = day.replace("-0", "-") if "-0" in day else f"' {day[1:]}"
         rewritten = f"({column} = {day}' OR {column} LIKE {day} %' OR {column} LIKE {day}T%')"
+        otherwise = day.replace("-0", "-") if "-0" in day else f"' {day[1:]}"
         return rewritten, f"strings that spell the day in another way, such as {otherwise}'"
     return None
 

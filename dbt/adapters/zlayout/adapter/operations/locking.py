@@ -99,12 +99,15 @@ class LockedTable:
         for condition, reads in values["conditions"].items():
             read, _, total = str(reads["files"]).partition(" of ")
             if not 0 <= int(read) <= int(total) < _MOST_FILES:
-                raise ValueError(f"files: {reads['files']!r} are no files of a table")
+                raise ValueError(f"files: {str(reads['files'])[:40]!r} is not 'READ of TOTAL'")
             conditions.append(LockedCondition(str(condition), _share(reads, "opened", 1.0), int(read), int(total)))
         # Locks of earlier releases have no indexes but Bloom filters.
         lists = {
             key: values[key] if key in ("zorder", "partition_by", "bloom") else values.get(key, ()) for key in LAYOUT
         }
+        for key, names in lists.items():
+            if not isinstance(names, Sequence) or isinstance(names, str):
+                raise TypeError(f"{key}: not a list")
         return cls({key: tuple(map(str, names)) for key, names in lists.items()}, tuple(conditions))
 
 
@@ -314,7 +317,7 @@ def _misfit(table: ZTable, condition: str) -> str:
     try:
         table.explain(condition)
     except ZlayoutError as error:
-        return one_line(error)
+        return "; ".join(error.problems) if isinstance(error, ConfigError) else one_line(error)
     return "the condition does not fit the table's columns any more"
 
 

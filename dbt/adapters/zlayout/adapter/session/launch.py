@@ -24,6 +24,7 @@ from dbt.adapters.zlayout.spark.jobs.jobs import every_text
 from dbt.adapters.zlayout.spark.jobs.workers import worker_line
 from dbt.adapters.zlayout.spark.jvm.callbacks import ensure_skipping
 from dbt.adapters.zlayout.spark.jvm.lifetime import forget_ended_java
+from dbt.adapters.zlayout.spark.read.scan_log import CONSTANTS, SCAN_LOG
 from dbt.adapters.zlayout.store import check_place
 from dbt.adapters.zlayout.store.uri import without_login
 from dbt.include.zlayout import PACKAGE_PATH
@@ -88,6 +89,10 @@ def session_for(parameters: Mapping[str, str]) -> SparkSession:
         for key, value in wanted.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
+        for key in (SCAN_LOG, CONSTANTS):
+            # A running session has the settings of the profile before.
+            if key not in wanted:
+                session.conf.unset(key)
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
         if with_hive and running is None:
             own_log = _LOG_CONFIGURATION.as_uri() in wanted.get(_DEFAULT_OPTIONS, "")

@@ -117,7 +117,11 @@ class ScanLog:
             if len(line) > _MOST_LINE_BYTES:
                 line = (json.dumps(vars(replace(scan, where=None, shape="…")), ensure_ascii=False) + "\n").encode()
             with self._lock:
-                self._append(line)
+                try:
+                    self._append(line)
+                except FileNotFoundError:  # someone has deleted the folder
+                    self._file = None
+                    self._append(line)
         except Exception:
             _LOG.debug("a scan is not logged", exc_info=True)
 
