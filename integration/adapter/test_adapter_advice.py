@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from click.testing import CliRunner
 from conftest import DbtProject
+from dbt.version import __version__
+from packaging.version import Version
 
 from dbt.adapters.zlayout import ZTable
 from dbt.adapters.zlayout.cli.main import zlayout
@@ -21,6 +23,8 @@ select id, date_add(date'2024-01-01', cast(id / 1000 as int)) as day, cast(pmod(
   sha1(cast(id as string)) as token
 from range({ROWS})
 """
+# Before dbt-core 1.12, `dbt compile` leaves snapshots out.
+COMPILES_SNAPSHOTS = Version(__version__) >= Version("1.12")
 FILES = {
     "dbt_project.yml": "name: advised\nversion: '1.0.0'\nprofile: advised\nmodel-paths: [models]\ntest-paths: [tests]\n",
     "models/facts.sql": "{{ config(materialized='zordered_table', zorder=var('keys', ['day']), "
@@ -97,8 +101,8 @@ def test_lint_names_file_line_and_better_conditions(advised):
     assert outcome.success, outcome.log
     found = {(each["path"], each["line"]): each for each in json.loads(outcome.printed)}
     tokens, words, odd = "models/tokens.sql", "models/words.sql", "tests/no_odd_words.sql"
-    kept = "snapshots/kept.sql"
-    assert set(found) == {(tokens, 4), (tokens, 5), (words, 4), (words, 5), (odd, 3), (kept, 4)}
+    expected = {(tokens, 4), (tokens, 5), (words, 4), (words, 5), (odd, 3)}
+    assert set(found) == expected | ({("snapshots/kept.sql", 4)} if COMPILES_SNAPSHOTS else set())
     assert 'stats_expressions: ["upper(token)"]' in found[tokens, 4]["advice"]
     # `customer = 17` would read as much, since no key follows the customer.
     assert (found[tokens, 5]["rewritten"], found[tokens, 5]["files_read"]) == (None, found[tokens, 5]["files_total"])
@@ -123,7 +127,7 @@ def test_the_command_line_lints_and_advises_as_the_operations_do(advised):
     manifest = str(advised.folder / "target" / "manifest.json")
     done = CliRunner().invoke(zlayout, ["lint", "--manifest", manifest, "--json"])
     assert done.exit_code == 1
-    assert len(json.loads(done.stdout)) == 6
+    assert len(json.loads(done.stdout)) == (6 if COMPILES_SNAPSHOTS else 5)
     done = CliRunner().invoke(zlayout, ["advise", "advised.facts", "--where", "5:customer = 3", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)[0]["predicates"][0]["weight"] == 5
