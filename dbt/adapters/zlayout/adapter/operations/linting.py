@@ -203,8 +203,8 @@ def find_conditions(
         code = _code_of(root, query)
         for scan in scans:
             if table is None or folded_name(scan.table) == folded_name(table):
-                for each in _findings(session, query, scan, code):
-                    found[query.name, each.table, each.condition] = each, query
+                costly = (each for each in _findings(session, query, scan, code) if each.bytes_cost > 0)
+                found |= {(query.name, each.table, each.condition): (each, query) for each in costly}
     own = [
         each
         for each, query in found.values()
@@ -212,8 +212,7 @@ def find_conditions(
         if not any((name, each.table, each.condition) in found for name in query.inlines)
         or _spells(_code_of(root, query), each.condition)
     ]
-    costly = [each for each in own if each.bytes_cost > 0]
-    return sorted(costly, key=lambda each: (-each.bytes_cost, each.path, each.line, each.condition))
+    return sorted(own, key=lambda each: (-each.bytes_cost, each.path, each.line, each.condition))
 
 
 def lint_project(session: SparkSession, model: str | None, nodes: Nodes, target: Path | None) -> Linted:
