@@ -52,6 +52,7 @@ from dbt.adapters.zlayout.adapter.operations.arguments import reads_switches, wh
 from dbt.adapters.zlayout.adapter.operations.compiled_queries import target_folder
 from dbt.adapters.zlayout.adapter.operations.diagnostics import Columns
 from dbt.adapters.zlayout.adapter.operations.locking import LOCK_FILE, check_table, lock_report, read_lock
+from dbt.adapters.zlayout.adapter.output import printed_and_error
 from dbt.adapters.zlayout.adapter.relation import ZlayoutColumn, ZlayoutRelation, as_dbt_relations, whole_table
 from dbt.adapters.zlayout.adapter.response import ZlayoutAdapterResponse, with_clustering
 from dbt.adapters.zlayout.adapter.session.connections import ZlayoutConnectionManager
@@ -525,9 +526,8 @@ class ZlayoutAdapter(SparkAdapter):
         linted = linting.lint_project(self.session(), model, nodes, self._target)
         kind = "json" if as_json else kind
         text = linting.lint_text(linted, kind)
-        if not (fail and linted.findings):
-            return text, None
-        return ("", text) if kind == "text" else (text, "zlayout_lint: conditions cannot skip files")
+        error = "zlayout_lint: conditions cannot skip files" if fail and linted.findings else None
+        return printed_and_error(text, error, for_programs=kind != "text")
 
     @for_macros()
     def lock_report(
@@ -538,9 +538,8 @@ class ZlayoutAdapter(SparkAdapter):
         text, passes = lock_report(
             self.session(), model, nodes, target, file, check=check, tolerance=tolerance, as_json=as_json
         )
-        if passes:
-            return text, None
-        return (text, "zlayout_lock: the check failed") if as_json else ("", text)
+        error = None if passes else "zlayout_lock: the check failed"
+        return printed_and_error(text, error, for_programs=as_json)
 
     @for_macros(available.parse_list)
     def lock_problems(self, relation: ZlayoutRelation | str, path: str | None) -> Rows:

@@ -17,6 +17,14 @@ def json_text(value: Any) -> str:
     return json.dumps(value, default=str, ensure_ascii=False, indent=2)
 
 
+def printed_and_error(text: str, error: str | None, *, for_programs: bool) -> tuple[str, str | None]:
+    """Returns what an operation prints, and the error with which it ends; None without one.
+
+    A text for people is the error itself. Programs get their text, and a short error after it.
+    """
+    return (text, error) if error is None or for_programs else ("", text)
+
+
 def write_whole(path: Path, text: str) -> int:
     """Writes a file in one step: a reader sees the old file or the new one. Returns its size in bytes.
 

@@ -200,10 +200,9 @@ def find_conditions(
     root = None if target is None else target.parent
     found: dict[tuple[str, str, str], tuple[Finding, CompiledQuery]] = {}
     for query, scans in queries:
-        code = _code_of(root, query)
         for scan in scans:
             if table is None or folded_name(scan.table) == folded_name(table):
-                costly = (each for each in _findings(session, query, scan, code) if each.bytes_cost > 0)
+                costly = (each for each in _findings(session, query, scan, root) if each.bytes_cost > 0)
                 found |= {(query.name, each.table, each.condition): (each, query) for each in costly}
     own = [
         each
@@ -230,7 +229,7 @@ def lint_project(session: SparkSession, model: str | None, nodes: Nodes, target:
     return Linted(found, len(queries.scanned), failures)
 
 
-def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, code: str) -> Iterator[Finding]:
+def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, root: Path | None) -> Iterator[Finding]:
     reads = reads_of(scan.opened, scan.predicate, query.name)
     kinds = {name.lower(): kind for name, kind in columns_of(scan.opened.row_schema_json)}
     useless = [part for part in reads.parts if part.is_useless]
@@ -248,7 +247,7 @@ def _findings(session: SparkSession, query: CompiledQuery, scan: QueryScan, code
             node=query.name,
             kind=query.kind,
             path=query.path,
-            line=line_of(code, condition),
+            line=line_of(_code_of(root, query), condition),
             table=scan.table,
             condition=condition,
             why=_why(part, condition),

@@ -212,7 +212,8 @@ def _log_of(folder: str, constants: str, otherwise: ScanLog | None) -> ScanLog |
     if path is None:
         return None
     with_constants = word == "true" if word else otherwise is None or otherwise.constants
-    return _PROCESS.opened.setdefault((path, with_constants), ScanLog(path, constants=with_constants))
+    found = _PROCESS.opened.get((path, with_constants))
+    return found or _PROCESS.opened.setdefault((path, with_constants), ScanLog(path, constants=with_constants))
 
 
 def read_scans(folder: str | os.PathLike[str]) -> list[LoggedScan]:

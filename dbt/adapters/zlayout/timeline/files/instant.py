@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
+
+from dbt.adapters.zlayout.errors import AlreadyExistsError, StoreError
+from dbt.adapters.zlayout.store import Store
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _INSTANT = re.compile(r"[0-9]{17}")
 INSTANT_DIGITS = 17
 HOUR_MS = 3_600_000
+_MOST_TRIES = 1_000
 # The end of year 9998, so that later instants and the times of later work can still be represented.
 LAST_MS = 253_370_764_799_999
 
@@ -70,3 +76,29 @@ def next_instant(after: str | None, now_ms: int) -> str:
     if after is None or now > after:
         return now
     return instant_of(instant_ms(after) + 1)
+
+
+def create_at_next_instant(
+    store: Store, after: str | None, now_ms: Callable[[], int], path_of: Callable[[str], str], content: bytes
+) -> tuple[str, str]:
+    """Creates a file that is named by the next free instant.
+
+    Args:
+        after: The highest instant already in use; the new one is greater.
+        now_ms: Returns the current time, milliseconds since the epoch.
+        path_of: Returns the path for an instant.
+        content: The file.
+
+    Returns:
+        The instant and the path.
+
+    Raises:
+        StoreError: The file cannot be created.
+    """
+    for _ in range(_MOST_TRIES):
+        after = next_instant(after, now_ms())
+        path = path_of(after)
+        with suppress(AlreadyExistsError):
+            store.create(path, content)
+            return after, path
+    raise StoreError(f"{path}: no free name in {_MOST_TRIES:,} tries; run this again later")

@@ -12,16 +12,10 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dbt.adapters.zlayout.errors import (
-    AlreadyExistsError,
-    CorruptError,
-    FileMissingError,
-    StoreError,
-    VersionNotFoundError,
-)
+from dbt.adapters.zlayout.errors import CorruptError, FileMissingError, VersionNotFoundError
 from dbt.adapters.zlayout.store import Store, StoredFile
 from dbt.adapters.zlayout.timeline.files.data_files import DataFiles
-from dbt.adapters.zlayout.timeline.files.instant import instant_of, is_instant, next_instant
+from dbt.adapters.zlayout.timeline.files.instant import create_at_next_instant, instant_of, is_instant
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import CLEAN_FOLDER, instants_in_name
 from dbt.adapters.zlayout.timeline.log.entry import Commit
@@ -31,7 +25,6 @@ from dbt.adapters.zlayout.timeline.timeline import Timeline
 # In the summary of a version that dropped files which were missing from the folder.
 DROPPED, DROPPED_AS_MISSING = "dropped", "missing"
 _RECORDS_KEPT = 3
-_MOST_TRIES = 1_000
 _DELETE = "delete this file: it is the record of a clean, and old versions are not cleaned while it is here"
 # Above this number of files, one listing is cheaper than a request for each file.
 _STATS_BEFORE_LISTING = 200
@@ -114,17 +107,10 @@ def create_record(store: Store, record: CleanRecord, after: Sequence[str]) -> st
         Its path.
     """
     last = max((instant for path in after for instant in instants_in_name(path)), default=None)
-    for _ in range(_MOST_TRIES):
-        last = next_instant(last, record.cleaned_ms)
-        path = f"{CLEAN_FOLDER}/{last}.json"
-        try:
-            store.create(path, record.to_json())
-        except AlreadyExistsError:
-            continue
-        return path
-    raise StoreError(
-        f"{CLEAN_FOLDER}: no free name in {_MOST_TRIES} tries; run zlayout_clean when the table is not busy"
+    _, path = create_at_next_instant(
+        store, last, lambda: record.cleaned_ms, lambda instant: f"{CLEAN_FOLDER}/{instant}.json", record.to_json()
     )
+    return path
 
 
 def retire_records(store: Store, superseded: Sequence[str]) -> None:

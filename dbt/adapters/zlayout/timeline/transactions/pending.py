@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
-from dbt.adapters.zlayout.errors import AlreadyExistsError, ConfigError, CorruptError, FileMissingError, StoreError
+from dbt.adapters.zlayout.errors import ConfigError, CorruptError, FileMissingError, StoreError
 from dbt.adapters.zlayout.store import Store
 from dbt.adapters.zlayout.timeline.files.action import Action, State
-from dbt.adapters.zlayout.timeline.files.instant import is_instant, next_instant
+from dbt.adapters.zlayout.timeline.files.instant import create_at_next_instant, is_instant
 from dbt.adapters.zlayout.timeline.files.json_file import from_json_bytes, read_fields, to_json_bytes
 from dbt.adapters.zlayout.timeline.files.naming import TIMELINE_FOLDER
 from dbt.adapters.zlayout.timeline.log.runtime import Runtime, Writer
@@ -281,15 +281,13 @@ def schedule(
     """
     store = timeline.store
     taken = [timeline.snapshot().last_instant, *(file.instant for file in list_state_files(store))]
-    instant = max(taken)
-    while True:
-        instant = next_instant(instant, timeline.runtime.now_ms())
-        path = state_path(instant, action, State.SCHEDULED)
-        try:
-            store.create(path, to_json_bytes(dict(content)))
-            break
-        except AlreadyExistsError:
-            continue
+    instant, path = create_at_next_instant(
+        store,
+        max(taken),
+        timeline.runtime.now_ms,
+        lambda free: state_path(free, action, State.SCHEDULED),
+        to_json_bytes(dict(content)),
+    )
     withdraw_scheduled(store, replaces)
     return PendingPlan(instant, path, content)
 
